@@ -143,4 +143,7 @@ test('/publish with a title opens a pull request in a chat', async () => {
 test('skep repositories lists repositories and branches', async () => {
   expect((await runSkep('repositories', 'search', 'SHOP')).stdout).toBe('NAME       PROVIDER\nacme/shop  github\n');
   expect((await runSkep('repositories', 'branches', 'acme/shop')).stdout).toMatch(/^NAME +COMMIT +DEFAULT\nfeature +[0-9a-f]{40} +no\nmain +[0-9a-f]{40} +yes\n/u);
+  const more = Array.from({ length: 100 }, (_, number) => `create refs/heads/more-${number} main\n`).join('');
+  await git(join(folder, 'acme/shop.git'), ['update-ref', '--stdin'], more);
+  expect((await runSkep('repositories', 'branches', 'acme/shop')).stdout).toContain('more-99');
 });

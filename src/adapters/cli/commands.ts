@@ -155,10 +155,11 @@ async function searchRepositories(query: string, options: Common): Promise<void>
 }
 
 async function listBranches(name: string, options: Common): Promise<void> {
-  const page = await clientOf(options).request('GET /api/v1/repositories/{repository_name}/branches', { path: { repository_name: name } });
-  const rows = page.items.map(({ name, commit, is_default }) => [name, commit, is_default ? 'yes' : 'no']);
-  print(options, page, table(['NAME', 'COMMIT', 'DEFAULT'], rows));
-  if (page.next_page_id !== null) notice('There are more.');
+  const input = { path: { repository_name: name } };
+  const items: api.Branch[] = [];
+  for await (const branch of clientOf(options).items('GET /api/v1/repositories/{repository_name}/branches', input)) items.push(branch);
+  const rows = items.map(({ name, commit, is_default }) => [name, commit, is_default ? 'yes' : 'no']);
+  print(options, { items, next_page_id: null }, table(['NAME', 'COMMIT', 'DEFAULT'], rows));
 }
 
 type LogOptions = Common & { readonly follow?: boolean; readonly tail?: number };
