@@ -66,8 +66,21 @@ export async function publishChanges(client: SkepClient, id: string, body: api.P
   return await client.request('POST /api/v1/app-conversations/{id}/publish', { path: { id }, body });
 }
 
+/** Yields the patch of all files in whole lines, without control characters, so text of the agent can't cut a line in two. */
+export async function* patchLines(client: SkepClient, id: string, signal: AbortSignal): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let rest: string | null = null;
+  const { body } = await readPatch(client, id, undefined, signal);
+  for await (const bytes of body ?? []) {
+    const lines: string[] = ((rest ?? '') + decoder.decode(bytes, { stream: true })).split('\n');
+    rest = lines.pop() ?? '';
+    if (lines.length > 0) yield safeText(`${lines.join('\n')}\n`);
+  }
+  if (rest !== '') yield rest === null ? 'There are no changes.\n' : safeText(`${rest}\n`);
+}
+
 /** Returns the response with the patch of all files, or of one file. */
-export async function readPatch(client: SkepClient, id: string, file: string | undefined, signal: AbortSignal): Promise<Response> {
+async function readPatch(client: SkepClient, id: string, file: string | undefined, signal: AbortSignal): Promise<Response> {
   const input = { path: { id }, query: { format: 'patch', path: file }, signal } as const;
   return await client.stream(`GET ${changesPath}`, input);
 }

@@ -1,8 +1,9 @@
 import { commandName } from '../../client/command-name.ts';
 import type { api, Conversation, SkepClient } from '../../client/index.ts';
-import { incomplete, publishChanges, readPatch } from './changes.ts';
+import { incomplete, patchLines, publishChanges } from './changes.ts';
 import { followOptions, textOfError, untilStopped } from './console.ts';
-import { safeLine, safeText } from './safe-text.ts';
+import { PendingTurns } from './pending-turns.ts';
+import { safeLine } from './safe-text.ts';
 import { Terminal, type TerminalOptions } from './chat-terminal.ts';
 import { type Screen, Transcript } from './transcript.ts';
 
@@ -19,16 +20,15 @@ export class Chat {
   readonly #terminal: Terminal;
   readonly #transcript: Transcript;
   readonly #leaving = new AbortController();
-  /** Accepted messages whose turn has not ended. */
-  readonly #waiting = new Set<string>();
-  /** Messages whose turn has ended. The event may come before the response that accepts the message. */
-  readonly #ended = new Set<string>();
+  readonly #turns = new PendingTurns();
   /** Messages that a person typed. They are on the screen already. */
   readonly #typedMessages: string[] = [];
   #permission: api.PermissionRequestedEventData | null = null;
   #input: Promise<void> = Promise.resolve();
   #pendingCount = 0;
   #inputEnded = false;
+  /** Resolves at the next event. */
+  #nextEvent = Promise.withResolvers<void>();
   /** True after the events from before this chat were read. A failure in those events does not count. */
   #live = false;
   #ready = false;
@@ -81,7 +81,7 @@ export class Chat {
         if (this.#live && (event.data.to === 'READY' || event.data.to === 'ERROR')) await this.#readState();
         break;
       case 'message':
-        if (event.data.role === 'user') this.#waitFor(event.data.message_id);
+        if (event.data.role === 'user') this.#turns.add(event.data.message_id);
         break;
       case 'permission_requested':
         this.#permission = event.data;
@@ -91,12 +91,12 @@ export class Chat {
         this.#permission = null;
         break;
       case 'turn_ended':
-        this.#stopWaiting([event.data.message_id]);
+        this.#turns.end(event.data.message_id);
         if (this.#live && ['failed', 'interrupted'].includes(event.data.stop_reason)) this.#code = 1;
         break;
       case 'sandbox_moved':
         if (!lostStatuses.has(event.data.to)) break;
-        this.#stopWaiting(this.#waiting);
+        this.#turns.endAll();
         if (this.#live) this.#code = 1;
         break;
       case 'conversation_archived':
@@ -114,6 +114,8 @@ export class Chat {
       case 'microagents':
       case 'execution_changed':
     }
+    this.#nextEvent.resolve();
+    this.#nextEvent = Promise.withResolvers();
     this.#leaveWhenDone();
   }
 
@@ -137,6 +139,7 @@ export class Chat {
     else if (line === '/diff') this.#enqueue(() => this.#diff());
     else if (line === '/publish' || line.startsWith('/publish ')) this.#enqueue(() => this.#publish(line.slice('/publish'.length).trim()));
     else if (line === '/help') this.#transcript.line(help);
+    // The agent may have commands of its own.
     else this.#enqueue(() => this.#sendOrAnswer(line));
   }
 
@@ -165,7 +168,7 @@ export class Chat {
   }
 
   async #send(text: string): Promise<void> {
-    this.#waitFor(await this.#conversation.send(text));
+    this.#turns.add(await this.#conversation.send(text));
   }
 
   async #answer({ permission_id, options }: api.PermissionRequestedEventData, line: string): Promise<void> {
@@ -175,12 +178,23 @@ export class Chat {
     if (this.#permission?.permission_id === permission_id) this.#permission = null;
   }
 
+  /** In a pipe, a command waits for the turns before it. If the agent needs an answer, that may be in a later line. */
+  async #untilTurnsEnd(): Promise<void> {
+    while (!this.#terminal.interactive && this.#turns.count > 0) {
+      const { promise } = this.#nextEvent;
+      if (await this.#needsAnswer()) return;
+      await promise;
+    }
+  }
+
   async #pause(): Promise<void> {
+    await this.#untilTurnsEnd();
     const { sandbox_id } = await this.#conversation.refresh();
     await this.#client.request('POST /api/v1/sandboxes/{id}/pause', { path: { id: sandbox_id ?? '' }, body: {} });
   }
 
   async #publish(title: string): Promise<void> {
+    await this.#untilTurnsEnd();
     const wanted = title === '' ? {} : { pull_request: { title } };
     const { branch, commit, complete, pull_request: opened } = await publishChanges(this.#client, this.#conversation.id, wanted);
     this.#transcript.line(`Pushed ${commit.slice(0, 10)} to ${branch}.`);
@@ -188,28 +202,9 @@ export class Chat {
     if (opened !== null) this.#transcript.line(`Its pull request: ${safeLine(opened.url)}`);
   }
 
-  /** Prints the patch in whole lines, so text of the agent can't cut a line in two. */
   async #diff(): Promise<void> {
-    const decoder = new TextDecoder();
-    let rest: string | null = null;
-    const { body } = await readPatch(this.#client, this.#conversation.id, undefined, this.#leaving.signal);
-    for await (const bytes of body ?? []) {
-      const lines: string[] = ((rest ?? '') + decoder.decode(bytes, { stream: true })).split('\n');
-      rest = lines.pop() ?? '';
-      if (lines.length > 0) this.#terminal.write(safeText(`${lines.join('\n')}\n`));
-    }
-    if (rest !== '') this.#terminal.write(rest === null ? 'There are no changes.\n' : safeText(`${rest}\n`));
-  }
-
-  #waitFor(messageId: string): void {
-    if (!this.#ended.has(messageId)) this.#waiting.add(messageId);
-  }
-
-  #stopWaiting(messageIds: Iterable<string>): void {
-    for (const id of messageIds) {
-      this.#ended.add(id);
-      this.#waiting.delete(id);
-    }
+    await this.#untilTurnsEnd();
+    for await (const lines of patchLines(this.#client, this.#conversation.id, this.#leaving.signal)) this.#terminal.write(lines);
   }
 
   #endInput(): void {
@@ -220,23 +215,27 @@ export class Chat {
 
   /** The first Control-C stops the turn, if there is one. The next leaves. */
   #interrupt(): void {
-    if (this.#waiting.size === 0) return this.#leave(this.#code);
-    this.#stopWaiting(this.#waiting);
+    if (this.#turns.count === 0) return this.#leave(this.#code);
+    this.#turns.endAll();
     this.#transcript.line('Stopping the turn. Press again to leave.');
     this.#enqueue(() => this.#conversation.cancel());
   }
 
-  /** Leaves if nobody can type the answer that the agent waits for, unless the conversation's policy answers. */
+  /** Returns true if the agent waits for a permission that the conversation's policy does not answer. */
+  async #needsAnswer(): Promise<boolean> {
+    return this.#permission !== null && (await this.#conversation.refresh()).execution_status === 'waiting_for_permission';
+  }
+
+  /** Leaves if nobody can type the answer that the agent waits for. */
   async #leaveIfNobodyCanAnswer(): Promise<void> {
-    if (this.#permission === null || !this.#inputEnded) return;
-    if ((await this.#conversation.refresh()).execution_status !== 'waiting_for_permission') return;
+    if (!this.#inputEnded || !(await this.#needsAnswer())) return;
     const advice = `${commandName} chat --conversation ${this.#conversation.id}, or start with --permissions allow or deny.`;
     this.#transcript.line(`The agent waits for a permission, but the input has ended. Answer with ${advice}`);
     this.#leave(1);
   }
 
   #leaveWhenDone(): void {
-    if (this.#inputEnded && this.#live && this.#ready && this.#pendingCount === 0 && this.#waiting.size === 0) this.#leave(this.#code);
+    if (this.#inputEnded && this.#live && this.#ready && this.#pendingCount === 0 && this.#turns.count === 0) this.#leave(this.#code);
   }
 
   #leave(code: number): void {

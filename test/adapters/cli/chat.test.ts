@@ -153,6 +153,21 @@ describe('a turn', () => {
     expect(await chat.done).toBe(0);
   });
 
+  test('ends before a command that comes after its message from a pipe, unless the agent needs an answer', async () => {
+    // `/diff` fails, since the conversation has no repository.
+    const id = await readyConversation(world, { permission_policy: 'ask' });
+    const chat = talk(apiOf(world), id);
+    for (const line of ['stall', '/diff']) chat.type(line);
+    await chat.sees('stalling.');
+    await world.ann('POST', `${conversations}/${id}/cancel`);
+    await chat.sees('The changes of the conversation');
+    expect(chat.shown()).toMatch(/the turn ended: cancelled[^]*The changes of the conversation/);
+    for (const line of ['ask', '/diff', '1']) chat.type(line);
+    chat.end();
+    expect(await chat.done).toBe(1);
+    expect(chat.shown()).toMatch(/ {2}2 {2}No[^]*The changes of the conversation[^]*chosen: yes/);
+  });
+
   test('makes the exit code 1 if it fails or its agent ends', async () => {
     for (const line of ['fail', 'crash']) {
       const chat = talk(apiOf(world), await readyConversation(world), { message: line });
