@@ -24,9 +24,14 @@ export const startSteps: Readonly<Record<ConversationStartStatus, readonly Conve
 export function isUnsettled(conversation: Conversation): boolean {
   const { startStatus, turn, queue, executionStatus, archivedAt, releasedAt, deletedAt, removedAt } = conversation;
   if (deletedAt !== null) return removedAt === null;
-  if (archivedAt !== null) return releasedAt === null;
+  if (archivedAt !== null) return releasedAt === null && !holdsSandbox(conversation);
   if (startSteps[startStatus].length > 0 || turn !== null) return true;
   return startStatus === 'READY' && executionStatus !== null && queue.length > 0;
+}
+
+/** Returns true if it is archived, but its sandbox stays because its last changes could not be kept. */
+export function holdsSandbox({ archivedAt, releasedAt, statusReason }: Conversation): boolean {
+  return archivedAt !== null && releasedAt === null && statusReason?.code === 'changes_not_kept';
 }
 
 /** Returns true while the agent is at work. An agent that waits for its user is not at work. */

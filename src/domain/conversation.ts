@@ -116,7 +116,7 @@ export interface Conversation {
   readonly updatedAt: number;
   /** When it was archived. Its agent and its sandbox end; its events stay. */
   readonly archivedAt: number | null;
-  /** When its agent and its sandbox had ended after that. */
+  /** When its agent and its sandbox had ended after that. Null while its sandbox stays, see `holdsSandbox`. */
   readonly releasedAt: number | null;
   readonly deletedAt: number | null;
   readonly removedAt: number | null;

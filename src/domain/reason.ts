@@ -168,8 +168,9 @@ export interface ReasonData extends ChangeReasonData, ExecutionReasonData, Param
   messages_dropped: Cause & { readonly count: number };
   start_failed: Cause;
   conversation_archived: None;
-  /** `cause` is null if an earlier version archived it. */
-  changes_not_kept: Cause;
+  keeping_changes: None;
+  /** `cause` is null if an earlier version archived it. `sandboxId` is the sandbox that stays because of that; absent if it was deleted. */
+  changes_not_kept: Cause & { readonly sandboxId?: string };
   queue_full: { readonly limit: 'messages' | 'bytes'; readonly max: number };
 
   // Turns and permissions

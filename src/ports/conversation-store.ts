@@ -85,7 +85,7 @@ export interface ConversationStore {
    */
   findFailedOrSlow(scope: OwnerScope, createdBefore: number, limit: number): Promise<readonly Conversation[]>;
 
-  /** Returns the conversations that use the sandbox and are neither archived nor deleted, in no particular order. */
+  /** Returns the conversations that use the sandbox: those that are neither deleted nor released. In no particular order. */
   findUsing(sandboxId: string): Promise<readonly Conversation[]>;
 
   /** Like `SandboxStore.scan`, for the conversations whose start, work (a queue, a turn), archiving or deletion is not finished. */

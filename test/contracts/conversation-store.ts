@@ -148,15 +148,15 @@ function recordCases(harness: StoreHarness): ContractCase[] {
       equal((await conversations.find('two'))?.id, 'two');
       deepEqual(await conversations.insert(someConversation('three'), { ...claim, fingerprint: 'other' }), { kind: 'inserted' });
     }),
-    storeCase(harness, 'finds the conversations that use a sandbox, without deleted and archived ones', async ([{ conversations }]) => {
+    storeCase(harness, 'finds the conversations that use a sandbox, without deleted and released ones', async ([{ conversations }]) => {
       await conversations.insert(someConversation('a', { sandboxId: 'shared' }));
       await conversations.insert(someConversation('b', { sandboxId: 'shared', ownerId: 'bob' }));
       await conversations.insert(someConversation('c', { sandboxId: 'shared', deletedAt: someTime }));
-      await conversations.insert(someConversation('d'));
+      const archived = someConversation('d', { archivedAt: someTime });
+      await conversations.insert(archived);
       deepEqual(idsOf(await conversations.findUsing('shared')).toSorted(), ['a', 'b']);
-      deepEqual(await conversations.findUsing('sandbox-of-d'), [someConversation('d')]);
-      deepEqual(await conversations.findUsing('none'), []);
-      await conversations.replace({ ...someConversation('d'), archivedAt: someTime, version: someConversation('d').version + 1 });
+      deepEqual(await conversations.findUsing('sandbox-of-d'), [archived]);
+      await conversations.replace(nextVersion(archived, { releasedAt: someTime }));
       deepEqual(await conversations.findUsing('sandbox-of-d'), []);
     }),
   ];

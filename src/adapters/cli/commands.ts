@@ -11,6 +11,7 @@ import {
 import { addCopy } from './copy.ts';
 import { addExecutions } from './exec-command.ts';
 import { forwardPort, linkTo, parsePorts } from './port-forwarding.ts';
+import { safeLine } from './safe-text.ts';
 import { transfer } from './transfer.ts';
 import { followConversation, followSandboxes, showTranscript } from './transcript.ts';
 
@@ -58,16 +59,14 @@ function addConversations(parent: Command): void {
     .action(async (id: string, options: Common) => await followConversation(clientOf(options), id, options));
   subcommand(parent, 'show <id>', 'print its transcript, as Markdown or JSON')
     .action(async (id: string, options: Common) => await showTranscript(clientOf(options), id, options));
-  subcommand(parent, 'rename <id> <title>', 'change the title of one').action(async (id: string, title: string, options: Common) =>
-    await update(options, id, { title }));
+  subcommand(parent, 'rename <id> <title>', 'change the title of one').action(rename);
   subcommand(parent, 'cancel <id> [message]', 'stop its turn; or only that of a message, by its id, and withdraw the message if it waits')
     .action(async (id: string, messageId: string | undefined, options: Common) => {
       const body = { message_id: messageId };
       const found = await clientOf(options).request('POST /api/v1/app-conversations/{id}/cancel', { path: { id }, body });
       print(options, found, conversationTable([found]));
     });
-  subcommand(parent, 'archive <id>', 'end its agent, delete its sandbox, and keep its transcript')
-    .action(async (id: string, options: Common) => await update(options, id, { archived: true }));
+  subcommand(parent, 'archive <id>', 'end its agent, keep its transcript and changes, and delete its sandbox').action(archive);
   subcommand(parent, 'end <id>', 'delete one, with its sandbox if no other conversation uses it')
     .action(async (id: string, options: Common) => {
       await clientOf(options).request('DELETE /api/v1/app-conversations/{id}', { path: { id } });
@@ -138,9 +137,19 @@ function showDeleted(options: Common, id: string, text: string): void {
   notice(text);
 }
 
-async function update(options: Common, id: string, body: api.AppConversationUpdateRequest): Promise<void> {
-  const found = await clientOf(options).request('PATCH /api/v1/app-conversations/{id}', { path: { id }, body });
+async function rename(id: string, title: string, options: Common): Promise<void> {
+  const found = await clientOf(options).request('PATCH /api/v1/app-conversations/{id}', { path: { id }, body: { title } });
   print(options, found, conversationTable([found]));
+}
+
+/** Archives the conversation. Waits until its changes are kept, and fails if they can't be kept. */
+async function archive(id: string, options: Common): Promise<void> {
+  const request = () => clientOf(options).request('PATCH /api/v1/app-conversations/{id}', { path: { id }, body: { archived: true } });
+  let found = await request();
+  // The server answers a repeated request when the changes are kept, or after some seconds.
+  while (found.status_reason?.code === 'keeping_changes') found = await request();
+  print(options, found, conversationTable([found]));
+  if (found.status_reason?.code === 'changes_not_kept') throw new CommandError(safeLine(found.status_detail ?? 'The changes were not kept.'));
 }
 
 function showSandbox(options: Common, found: api.Sandbox): void {

@@ -104,9 +104,10 @@ export async function printBody(body: AsyncIterable<Uint8Array> | null, signal: 
 export function conversationTable(items: readonly api.AppConversation[]): string {
   const rows = items.map(({ id, archived_at, start_status, execution_status, selected_repository, title, status_detail, ...item }) => {
     const current = start_status === 'READY' ? (execution_status ?? 'no agent') : start_status;
-    const [state, sandbox] = archived_at === null ? [current, item.sandbox_status] : ['archived', '-'];
-    const failed = start_status === 'ERROR' || execution_status === 'error';
-    return [id, state, sandbox, selected_repository ?? '-', title ?? '-', failed ? (status_detail ?? '-') : '-'];
+    const isArchived = archived_at !== null;
+    const sandbox = isArchived && item.sandbox_status === 'MISSING' ? '-' : item.sandbox_status;
+    const failed = start_status === 'ERROR' || execution_status === 'error' || item.status_reason?.code === 'changes_not_kept';
+    return [id, isArchived ? 'archived' : current, sandbox, selected_repository ?? '-', title ?? '-', failed ? (status_detail ?? '-') : '-'];
   });
   return table(['ID', 'STATE', 'SANDBOX', 'REPOSITORY', 'TITLE', 'ERROR'], rows);
 }

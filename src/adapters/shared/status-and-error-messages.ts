@@ -107,7 +107,12 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   message_waiting: ({ cause }) => withCause('A message is waiting.', cause),
   messages_dropped: ({ count, cause }) =>
     withCause(`The agent did not get ${count === 1 ? 'one message that was' : `${count} messages that were`} waiting.`, cause),
-  changes_not_kept: ({ cause }) => withCause('Its changes were not kept when it was archived.', cause),
+  keeping_changes: () => 'Its last changes are being kept.',
+  changes_not_kept: ({ cause, sandboxId }) => {
+    const sentence = withCause('Its last changes were not kept when it was archived.', cause);
+    return sandboxId === undefined ? sentence : `${sentence} So its sandbox ${sandboxId} stays. Get what you need from it, then delete the `
+      + 'sandbox or the conversation. Or remove the cause, and archive the conversation again.';
+  },
   conversation_archived: () => 'The conversation is archived. Start a new one, or get the changes of this one as a patch (format=patch).',
   start_failed: ({ cause }) => withCause('The start of the conversation failed.', cause),
   queue_full: ({ limit, max }) => `The queue is full: at most ${max} ${limit} can wait. Wait until the agent has handled some.`,

@@ -64,7 +64,7 @@ export function createConversationStore(db: Db, log: EventLog, onDamaged: Damage
     findFailedOrSlow: (scope, createdBefore, limit) => findFailedOrSlow(db, scope, createdBefore, limit),
 
     findUsing: async (sandboxId) => {
-      const users = all.where('sandbox_id', '=', sandboxId).where('deleted_at', 'is', null).where('archived_at', 'is', null);
+      const users = all.where('sandbox_id', '=', sandboxId).where('deleted_at', 'is', null).where('released_at', 'is', null);
       return (await users.execute()).map(conversationOf);
     },
 

@@ -1,4 +1,4 @@
-import { startSteps } from '../../domain/conversation-next-step.ts';
+import { isUnsettled, startSteps } from '../../domain/conversation-next-step.ts';
 import type { Conversation } from '../../domain/conversation.ts';
 import type { Agents } from '../agents/agents.ts';
 import type { ExecutionReconciler } from '../executions/execution-reconciler.ts';
@@ -125,14 +125,14 @@ export class ConversationReconciler {
 
   async #step(conversation: Conversation, signal: AbortSignal): Promise<boolean> {
     if (conversation.deletedAt !== null) return await this.#end(conversation, 'removedAt', signal);
-    if (conversation.archivedAt !== null) return conversation.releasedAt === null && (await this.#end(conversation, 'releasedAt', signal));
+    if (conversation.archivedAt !== null) return isUnsettled(conversation) && (await this.#end(conversation, 'releasedAt', signal));
     if (startSteps[conversation.startStatus].length > 0) return await takeStartStep(this.#deps, conversation, signal);
     return conversation.startStatus === 'READY' && (await takeWorkStep(this.#deps, this.#turns, conversation, signal));
   }
 
   /**
    * Ends the agent of a deleted or archived conversation, and its sandbox if no other conversation uses it. Before that, the changes of an
-   * archived conversation are kept.
+   * archived conversation are kept. If that fails, its sandbox stays.
    */
   async #end(conversation: Conversation, ended: 'removedAt' | 'releasedAt', signal: AbortSignal): Promise<boolean> {
     const { store, sandboxes, agents, conversationSandboxes, clock } = this.#deps;
@@ -140,14 +140,15 @@ export class ConversationReconciler {
     await agents.end(id, await conversationSandboxes.find(conversation));
     const reason = ended === 'releasedAt' ? await keepBeforeEnd(this.#deps, conversation, signal) : null;
     if (signal.aborted) return true;
-    const mayDelete = startsSandbox || ended === 'removedAt';
-    const isUnused = mayDelete && (await store.conversations.findUsing(sandboxId)).length === 0;
+    const stays = reason?.sandboxId !== undefined;
+    const mayDelete = !stays && (startsSandbox || ended === 'removedAt');
+    const isUnused = mayDelete && (await store.conversations.findUsing(sandboxId)).every((other) => other.id === id);
     if (isUnused && (await conversationSandboxes.find(conversation)) !== null) await sandboxes.delete(ownerId, sandboxId);
-    await changeConversation(this.#deps, id, (conversation) =>
-      conversation[ended] === null
-        ? { to: { [ended]: clock.now(), ...(reason !== null && { statusReason: reason }) }, actor: 'skep', reason: null }
-        : null,
-    );
+    await changeConversation(this.#deps, id, ({ [ended]: endedAt, deletedAt, statusReason: before }) => {
+      if (endedAt !== null || (ended === 'releasedAt' && deletedAt !== null)) return null;
+      const statusReason = reason ?? (before?.code === 'keeping_changes' ? null : before);
+      return { to: { statusReason, ...(!stays && { [ended]: clock.now() }) }, actor: 'skep', reason: null };
+    });
     return true;
   }
 }

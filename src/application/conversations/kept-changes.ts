@@ -3,8 +3,9 @@ import type { Conversation } from '../../domain/conversation.ts';
 import { type EventActor, eventOf } from '../../domain/event.ts';
 import { Failure, isFailureOf, reasonOfError } from '../../domain/failure.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
-import type { Reason } from '../../domain/reason.ts';
+import type { Reason, ReasonOf } from '../../domain/reason.ts';
 import { SnapshotRefusal, type WorkTreeSnapshot } from '../../ports/work-tree-snapshot.ts';
+import { findSandbox } from '../sandboxes/sandbox-records.ts';
 import { timeout } from '../timers.ts';
 import { getVisibleConversation } from './conversation-records.ts';
 import { type ChangeDeps, type ConversationWorkTree, findWorkTree, getStartPoint, takeSnapshot } from './conversation-work-tree.ts';
@@ -36,22 +37,31 @@ async function tryToKeep(deps: ChangeDeps, conversation: Conversation, options: 
 }
 
 /**
- * Keeps the changes before the sandbox ends. Returns the reason if no changes are kept, not even those of an earlier turn. Otherwise, or if
- * the signal fires, returns null. Throws if the store fails.
+ * Keeps the changes before the sandbox ends. Returns the reason if that fails. If the sandbox does not run, the changes that were kept
+ * before its pause are enough, unless it was used after that; if it is deleted, any are. Returns null if the signal fires. Throws if the
+ * store fails.
  */
-export async function keepBeforeEnd(deps: ChangeDeps, conversation: Conversation, signal: AbortSignal): Promise<Reason | null> {
-  const { id, startPoint } = conversation;
+export async function keepBeforeEnd(
+  deps: ChangeDeps, conversation: Conversation, signal: AbortSignal,
+): Promise<ReasonOf<'changes_not_kept'> | null> {
+  const { store, logger } = deps;
+  const { id, ownerId, sandboxId, startPoint } = conversation;
   if (startPoint === null) return null;
+  let failure: Reason | null = null;
   try {
     await keepChanges(deps, conversation, { withinMs: beforeEndMs, actor: 'skep', signal });
-    return null;
   } catch (error) {
     if (signal.aborted) return null;
     if (isFailureOf(error, 'store_unavailable')) throw error;
-    deps.logger.warn({ conversation: id, error }, 'the last changes of a conversation were not saved');
-    const cause = reasonOfError(error) ?? { code: 'internal_error' };
-    return (await deps.store.conversations.findKeptChanges(id)) === null ? { code: 'changes_not_kept', cause } : null;
+    logger.warn({ conversation: id, error }, 'the last changes of a conversation were not saved');
+    failure = reasonOfError(error) ?? { code: 'internal_error' };
   }
+  const kept = await store.conversations.findKeptChanges(id);
+  const sandbox = await findSandbox(store, ownerId, sandboxId);
+  const wasPaused = failure?.code === 'failure' && failure.failure === 'sandbox_not_running';
+  const areLast = failure === null || sandbox === null || (wasPaused && kept !== null && kept.keptAt >= sandbox.lastActiveAt);
+  const cause = kept === null || !areLast ? failure : kept.patch === null ? tooLarge : null;
+  return cause === null ? null : { code: 'changes_not_kept', cause, ...(sandbox !== null && { sandboxId }) };
 }
 
 interface KeepOptions {
@@ -105,8 +115,8 @@ interface Readings<T> {
 }
 
 /**
- * Reads the work tree, or the kept changes if its sandbox does not run. For an archived conversation, reads only the kept changes, because
- * other conversations may use its sandbox.
+ * Reads the work tree, or the kept changes if its sandbox does not run. After the end of an archived conversation, reads only the kept
+ * changes, because other conversations may use its sandbox.
  */
 export async function readOrKept<T>(deps: ChangeDeps, scope: OwnerScope, id: string, { read, kept }: Readings<T>): Promise<T> {
   const { store } = deps;
@@ -131,19 +141,20 @@ function notKept({ id, statusReason }: Conversation): Failure {
   return new Failure('conversation_changes_unavailable', { id, reason });
 }
 
-function tooLarge(id: string): Failure {
-  const reason = { code: 'too_large', limit: `${maxKeptBytes} bytes that are kept` } as const;
-  return new Failure('conversation_changes_unavailable', { id, reason });
+const tooLarge = { code: 'too_large', limit: `${maxKeptBytes} bytes that are kept` } as const satisfies Reason;
+
+function tooLargeFailure(id: string): Failure {
+  return new Failure('conversation_changes_unavailable', { id, reason: tooLarge });
 }
 
 export function keptList(id: string, { list }: KeptChanges): ChangeList {
-  if (list === null) throw tooLarge(id);
+  if (list === null) throw tooLargeFailure(id);
   return list;
 }
 
 /** Returns the kept patch, or its part about one file. */
 export function keptPatch(id: string, { list, patch }: KeptChanges, path: string | null): Uint8Array {
-  if (list === null || patch === null) throw tooLarge(id);
+  if (list === null || patch === null) throw tooLargeFailure(id);
   return path === null ? patch : patchOfFile(patch, list.files, path);
 }
 

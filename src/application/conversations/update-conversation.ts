@@ -1,10 +1,11 @@
-import { startSteps } from '../../domain/conversation-next-step.ts';
+import { holdsSandbox, startSteps } from '../../domain/conversation-next-step.ts';
+import type { Conversation } from '../../domain/conversation.ts';
 import { Failure } from '../../domain/failure.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import type { Reason } from '../../domain/reason.ts';
 import { waitAtMost } from '../timers.ts';
 import type { ConversationUseCaseDeps } from './conversations.ts';
-import { changeConversation, checkVisible, getVisibleConversation } from './conversation-records.ts';
+import { changeConversation, checkVisible, type ConversationChange, getVisibleConversation } from './conversation-records.ts';
 import { type ConversationView, getConversation } from './get-conversation.ts';
 import { endWorkChange } from './turns/turn-end.ts';
 
@@ -12,8 +13,8 @@ export interface ConversationUpdate {
   /** Null removes it. */
   readonly title?: string | null | undefined;
   /**
-   * True ends the agent, and deletes the sandbox that the conversation started if no other conversation uses it. The transcript stays.
-   * Can't be undone.
+   * True ends the agent, keeps the changes, and deletes the sandbox that the conversation started if no other conversation uses it. The
+   * transcript stays. Can't be undone. If the changes can't be kept, the sandbox stays; true again tries again.
    */
   readonly archived?: boolean | undefined;
 }
@@ -30,18 +31,25 @@ export async function updateConversation(
   if (archived === false && archivedAt !== null) {
     throw new Failure('conversation_not_ready', { id, reason: { code: 'conversation_archived' } });
   }
+  let isEnding = false;
   await changeConversation(deps, id, (conversation) => {
     checkVisible(conversation, scope);
     const renamed = title === undefined || title === conversation.title ? {} : { title };
-    if (archived === true && conversation.archivedAt === null) {
-      const { startStatus: step } = conversation;
-      const statusReason: Reason = { code: 'step_failed', step, cause: { code: 'conversation_archived' } };
-      const cutOff = startSteps[step].length === 0 ? null : ({ startStatus: 'ERROR', statusReason } as const);
-      const to = { ...renamed, archivedAt: clock.now(), executionStatus: null, statusReason: null, ...cutOff };
-      return { ...endWorkChange(conversation, to, 'conversation_archived'), reason: cutOff?.statusReason ?? null };
-    }
+    isEnding = archived === true && (conversation.archivedAt === null || holdsSandbox(conversation));
+    if (isEnding) return archiveChange(conversation, renamed, clock.now());
     return 'title' in renamed ? { to: renamed, actor: 'user', reason: null } : null;
   });
-  if (archived === true) await waitAtMost(clock, answerWithinMs, reconciler.interrupt(id));
+  if (archived === true) await waitAtMost(clock, answerWithinMs, isEnding ? reconciler.interrupt(id) : reconciler.reconcile(id));
   return await getConversation(deps, scope, id);
+}
+
+/** Returns the change with which the end of the conversation begins, or is tried again. A start that is not finished ends in ERROR. */
+function archiveChange(conversation: Conversation, renamed: Partial<Pick<Conversation, 'title'>>, now: number): ConversationChange {
+  const { startStatus: step, startPoint, archivedAt } = conversation;
+  const statusReason: Reason | null = startPoint === null ? null : { code: 'keeping_changes' };
+  if (archivedAt !== null) return { to: { ...renamed, statusReason }, actor: 'user', reason: null };
+  const failed: Reason = { code: 'step_failed', step, cause: { code: 'conversation_archived' } };
+  const cutOff = startSteps[step].length === 0 ? null : ({ startStatus: 'ERROR', statusReason: failed } as const);
+  const to = { ...renamed, archivedAt: now, executionStatus: null, statusReason, ...cutOff };
+  return { ...endWorkChange(conversation, to, 'conversation_archived'), reason: cutOff?.statusReason ?? null };
 }

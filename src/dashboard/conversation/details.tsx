@@ -20,7 +20,7 @@ export function Details(props: { readonly state: api.AppConversation; readonly t
           ['Sandbox', sandbox !== null && <Link to={['sandboxes', sandbox]} class="id">{sandbox}</Link>],
           [
             'Sandbox status',
-            state.archived_at === null ? <Status value={state.sandbox_status} /> : 'Deleted when it was archived',
+            state.archived_at !== null && state.sandbox_status === 'MISSING' ? 'Deleted' : <Status value={state.sandbox_status} />,
           ],
           ['Spec', state.sandbox_spec_id],
           ['Owner', state.created_by_user_id],

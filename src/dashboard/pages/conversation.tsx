@@ -102,7 +102,8 @@ function Actions({ conversation, onState }: LoadedConversationProps) {
       <Button kind="quiet" onClick={() => setRenaming(true)}>Rename</Button>
       {state.archived_at === null && <Button kind="quiet" onClick={() => ask({
         title: 'Archive this conversation?', submit: 'Archive',
-        text: 'Its agent ends, and its sandbox is deleted with its files, unless another conversation uses it. The messages are kept.',
+        text: 'Its agent ends. Its messages and changes are kept. Then its sandbox is deleted with its files, unless another conversation '
+          + 'uses it.',
         onSubmit: () => change({ archived: true }),
       })}>Archive</Button>}
       <Button kind="quiet" icon="trash" label="Delete" onClick={() => ask({

@@ -110,7 +110,7 @@ const examples: Examples = {
   message_waiting: { cause: { code: 'failure', failure: 'runtime_timeout', context: { runtime: 'docker', limitMs: 30_000 } } },
   messages_dropped: { count: 2, cause: { code: 'sandbox_deleted' } },
   start_failed: { cause: null },
-  conversation_archived: none, changes_not_kept: { cause: { code: 'git_missing' } },
+  conversation_archived: none, keeping_changes: none, changes_not_kept: { cause: { code: 'git_missing' } },
   execution_timed_out: { afterMs: 60_000 },
   execution_not_started: none,
   execution_vanished: none,
@@ -213,7 +213,7 @@ const others: readonly Reason[] = [
   { code: 'not_ready_in_time', withinMs: 60_000, last: { code: 'probe_missed', probe: 'tcp', port: 80, path: null, miss: { kind: 'refused' } }, output: 'listening on 127.0.0.1:80' },
   { code: 'fetching_repository', phase: 'unpacking', percent: 90 },
   { code: 'fetching_repository', phase: null, percent: null },
-  { code: 'messages_dropped', count: 1, cause: null },
+  { code: 'messages_dropped', count: 1, cause: null }, { code: 'changes_not_kept', cause: { code: 'too_large', limit: '4 bytes' }, sandboxId: 'sb-1' },
   { code: 'agent_ended', cause: null, exitCode: null, output: 'no licence' },
   { code: 'agent_error', message: '' },
 ];

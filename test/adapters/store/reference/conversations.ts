@@ -86,7 +86,7 @@ export function createReferenceConversations(log: ReferenceEvents): Conversation
       ),
 
     findUsing: (sandboxId) =>
-      atOnce(() => all().filter((one) => one.sandboxId === sandboxId && one.deletedAt === null)),
+      atOnce(() => all().filter((one) => one.sandboxId === sandboxId && one.deletedAt === null && one.releasedAt === null)),
 
     scanUnsettled: (afterId, limit) => atOnce(() => scanOf(all().filter(isUnsettled), afterId, limit)),
 
