@@ -179,6 +179,7 @@ export interface ReasonData extends ChangeReasonData, ExecutionReasonData, Param
   message_requeued: None;
   message_withdrawn: None;
   interrupted_by_restart: None;
+  interrupted_by_archiving: None;
   sandbox_stopped: Cause;
   turn_silent: { readonly withinMs: number };
   permission_unanswered: { readonly withinMs: number };

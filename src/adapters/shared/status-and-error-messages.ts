@@ -122,6 +122,7 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   message_requeued: () => 'Skep was shut down, or the agent ended, before the agent got the message. It is sent again.',
   message_withdrawn: () => 'The message was withdrawn before the agent got it.',
   interrupted_by_restart: () => 'Skep stopped during the turn. It does not repeat the message: send it again to continue.',
+  interrupted_by_archiving: () => 'The conversation was archived during the turn.',
   sandbox_stopped: ({ cause }) => withCause('The sandbox was stopped during the turn.', cause),
   turn_silent: ({ withinMs }) => `The agent sent nothing for ${duration(withinMs)}, so the turn was ended.`,
   permission_unanswered: ({ withinMs }) => `Nobody answered within ${duration(withinMs)}.`,

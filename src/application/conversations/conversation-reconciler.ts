@@ -9,7 +9,7 @@ import type { SandboxReconciler } from '../sandboxes/sandbox-reconciler.ts';
 import type { ConversationDeps } from './conversations.ts';
 import { changeConversation } from './conversation-records.ts';
 import { takeStartStep } from './conversation-start-steps.ts';
-import { takeWorkStep } from './conversation-work-steps.ts';
+import { interruptTurn, takeWorkStep } from './conversation-work-steps.ts';
 import { keepBeforeEnd } from './kept-changes.ts';
 import { ConversationSandboxes } from './conversation-sandboxes.ts';
 import { permissionWithdrawal } from './turns/turn-end.ts';
@@ -137,6 +137,8 @@ export class ConversationReconciler {
   async #end(conversation: Conversation, ended: 'removedAt' | 'releasedAt', signal: AbortSignal): Promise<boolean> {
     const { store, sandboxes, agents, conversationSandboxes, clock } = this.#deps;
     const { id, ownerId, sandboxId, startsSandbox } = conversation;
+    // An earlier process ran it.
+    if (conversation.turn !== null) await interruptTurn(this.#deps, conversation);
     await agents.end(id, await conversationSandboxes.find(conversation));
     const reason = ended === 'releasedAt' ? await keepBeforeEnd(this.#deps, conversation, signal) : null;
     if (signal.aborted) return true;

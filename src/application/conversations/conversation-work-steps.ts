@@ -24,7 +24,7 @@ export async function takeWorkStep(deps: StepDeps, turns: Turns, conversation: C
       if (conversation.queue.length > 0 || conversation.turn !== null) conversationSandboxes.addWaiting(conversation);
       return false;
     case 'interrupt':
-      await interrupt(deps, conversation);
+      await interruptTurn(deps, conversation);
       return true;
     case 'fail':
       await failConversation(deps, conversation, step.reason);
@@ -54,7 +54,7 @@ async function resumeTurn(
   } catch (error) {
     if (signal.aborted) return true;
     if (error instanceof AgentRefusal || isFailureOf(error, 'execution_not_found')) {
-      await interrupt(deps, conversation);
+      await interruptTurn(deps, conversation);
       return true;
     }
     if (!isFailure(error)) throw error;
@@ -67,9 +67,9 @@ async function resumeTurn(
 }
 
 /** Ends a turn of an earlier process that can't continue. Its message is not sent again. */
-async function interrupt(deps: StepDeps, { id }: Conversation): Promise<void> {
-  await changeConversation(deps, id, ({ turn, permission }) =>
-    turn === null ? null : endTurnChange({ turn, permission }, 'interrupted', { code: 'interrupted_by_restart' }, 'skep'),
+export async function interruptTurn(deps: StepDeps, { id }: Conversation): Promise<void> {
+  await changeConversation(deps, id, ({ turn, permission, archivedAt }) =>
+    turn === null ? null : endTurnChange({ turn, permission, archivedAt }, 'interrupted', { code: 'interrupted_by_restart' }, 'skep'),
   );
 }
 
@@ -121,9 +121,9 @@ async function startAgent(deps: StepDeps, conversation: Conversation, sandbox: S
 /** Ends the turn of the next message before it begins, because the agent can't get the message. */
 async function failTurn(deps: StepDeps, { id }: Conversation, reason: Reason): Promise<void> {
   await changeConversation(deps, id, (conversation) => {
-    const { turn, queue: [head, ...queue] } = conversation;
+    const { turn, archivedAt, queue: [head, ...queue] } = conversation;
     if (isEnded(conversation) || turn !== null || head === undefined) return null;
-    const ended = endTurnChange({ turn: head, permission: null }, 'failed', reason, 'skep');
+    const ended = endTurnChange({ turn: head, permission: null, archivedAt }, 'failed', reason, 'skep');
     const started = { kind: 'turn_started', data: { messageId: head.messageId } } as const;
     return { ...ended, to: { ...ended.to, queue }, events: [started, ...(ended.events ?? [])] };
   });

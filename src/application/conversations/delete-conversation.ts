@@ -2,7 +2,7 @@ import { isInScope, type OwnerScope } from '../../domain/principal.ts';
 import { waitAtMost } from '../timers.ts';
 import type { ConversationUseCaseDeps } from './conversations.ts';
 import { changeConversation, conversationNotFound } from './conversation-records.ts';
-import { endWorkChange } from './turns/turn-end.ts';
+import { deleteChange } from './turns/turn-end.ts';
 
 /** Deletes the conversation for every caller, and its sandbox if no other conversation uses it. Throws `conversation_not_found`. */
 export async function deleteConversation(deps: ConversationUseCaseDeps, scope: OwnerScope, id: string): Promise<void> {
@@ -10,7 +10,7 @@ export async function deleteConversation(deps: ConversationUseCaseDeps, scope: O
   const conversation = await store.conversations.find(id);
   if (conversation === null || !isInScope(conversation.ownerId, scope)) throw conversationNotFound(id);
   await changeConversation(deps, id, (conversation) =>
-    conversation.deletedAt === null ? endWorkChange(conversation, { deletedAt: clock.now() }, 'conversation_deleted') : null,
+    conversation.deletedAt === null ? deleteChange(conversation, clock.now()) : null,
   );
   await waitAtMost(clock, answerWithinMs, reconciler.interrupt(id));
 }

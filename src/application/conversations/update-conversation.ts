@@ -7,7 +7,7 @@ import { waitAtMost } from '../timers.ts';
 import type { ConversationUseCaseDeps } from './conversations.ts';
 import { changeConversation, checkVisible, type ConversationChange, getVisibleConversation } from './conversation-records.ts';
 import { type ConversationView, getConversation } from './get-conversation.ts';
-import { endWorkChange } from './turns/turn-end.ts';
+import { archiveChange } from './turns/turn-end.ts';
 
 export interface ConversationUpdate {
   /** Null removes it. */
@@ -36,7 +36,7 @@ export async function updateConversation(
     checkVisible(conversation, scope);
     const renamed = title === undefined || title === conversation.title ? {} : { title };
     isEnding = archived === true && (conversation.archivedAt === null || holdsSandbox(conversation));
-    if (isEnding) return archiveChange(conversation, renamed, clock.now());
+    if (isEnding) return endChange(conversation, renamed, clock.now());
     return 'title' in renamed ? { to: renamed, actor: 'user', reason: null } : null;
   });
   if (archived === true) await waitAtMost(clock, answerWithinMs, isEnding ? reconciler.interrupt(id) : reconciler.reconcile(id));
@@ -44,12 +44,12 @@ export async function updateConversation(
 }
 
 /** Returns the change with which the end of the conversation begins, or is tried again. A start that is not finished ends in ERROR. */
-function archiveChange(conversation: Conversation, renamed: Partial<Pick<Conversation, 'title'>>, now: number): ConversationChange {
+function endChange(conversation: Conversation, renamed: Partial<Pick<Conversation, 'title'>>, now: number): ConversationChange {
   const { startStatus: step, startPoint, archivedAt } = conversation;
   const statusReason: Reason | null = startPoint === null ? null : { code: 'keeping_changes' };
   if (archivedAt !== null) return { to: { ...renamed, statusReason }, actor: 'user', reason: null };
+  const to = { ...renamed, archivedAt: now, executionStatus: null };
+  if (startSteps[step].length === 0) return archiveChange(conversation, { ...to, statusReason }, null);
   const failed: Reason = { code: 'step_failed', step, cause: { code: 'conversation_archived' } };
-  const cutOff = startSteps[step].length === 0 ? null : ({ startStatus: 'ERROR', statusReason: failed } as const);
-  const to = { ...renamed, archivedAt: now, executionStatus: null, statusReason, ...cutOff };
-  return { ...endWorkChange(conversation, to, 'conversation_archived'), reason: cutOff?.statusReason ?? null };
+  return archiveChange(conversation, { ...to, startStatus: 'ERROR', statusReason: failed }, failed);
 }

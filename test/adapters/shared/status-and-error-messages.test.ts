@@ -118,7 +118,7 @@ const examples: Examples = {
   turn_failed: { stopReason: 'failed' },
   interrupted_by_shutdown: none,
   message_requeued: none, message_withdrawn: none,
-  interrupted_by_restart: none,
+  interrupted_by_restart: none, interrupted_by_archiving: none,
   sandbox_stopped: { cause: { code: 'paused_by_owner' } },
   turn_silent: { withinMs: 3_600_000 },
   permission_unanswered: { withinMs: 86_400_000 },

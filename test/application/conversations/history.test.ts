@@ -49,9 +49,24 @@ describe('an archived conversation', () => {
     await begun.promise;
     await w.conversations.update('me', w.id, { archived: true });
     await until(async () => (await w.record()).releasedAt !== null || null);
-    expect(told(await w.log(), 'turn_ended')).toMatchObject([{ stopReason: 'interrupted' }]);
+    expect(told(await w.log(), 'message', 'turn_ended', 'conversation_archived')).toMatchObject([
+      { text: 'first' }, { text: 'second' }, { kind: 'conversation_archived' }, { text: 'working' }, { stopReason: 'interrupted' },
+    ]);
+    expect(await w.record()).toMatchObject({ turn: null, queue: [], executionStatus: null, statusReason: null });
     expect(w.handed).toEqual(['first']);
-    expect(await entries(w)).toContainEqual({ kind: 'turn_ended', at: expect.any(Number), stopReason: 'interrupted', reason: null });
+    expect(await entries(w)).toMatchObject([
+      { text: 'first' }, { text: 'working' }, { stopReason: 'interrupted', reason: { code: 'interrupted_by_archiving' } }, { text: 'second', isDelivered: false },
+    ]);
+  });
+
+  test('ends a turn of an earlier process', async () => {
+    const w = await createReady();
+    const record = await w.record();
+    const turn = { messageId: 'msg-1', message: said('go'), sandboxVersion: 1 };
+    await w.store.conversations.replace({ ...record, turn, archivedAt: w.clock.now(), executionStatus: null, version: record.version + 1 });
+    await w.boot().conversationDriver.reconcile(w.id);
+    expect(await w.record()).toMatchObject({ turn: null, executionStatus: null, releasedAt: expect.any(Number) });
+    expect((await w.log()).filter(({ kind }) => kind === 'turn_ended')).toMatchObject([{ actor: 'user', reason: { code: 'interrupted_by_archiving' } }]);
   });
 
   test('ends its start', async () => {

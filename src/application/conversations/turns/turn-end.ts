@@ -5,15 +5,19 @@ import type { EventActor, EventBody } from '../../../domain/event.ts';
 import type { Reason } from '../../../domain/reason.ts';
 import type { ConversationChange } from '../conversation-records.ts';
 
-interface RunningTurn {
+interface RunningTurn extends Pick<Conversation, 'permission'> {
   readonly turn: QueuedMessage;
-  readonly permission: Conversation['permission'];
 }
 
-/** Returns the change of the record at the end of a turn. An open request for permission is withdrawn. */
+/** Returns the change of the record at the end of a turn. An open request for permission is withdrawn. An archived one has no status. */
 export function endTurnChange(
-  running: RunningTurn, stopReason: TurnStopReason, reason: Reason | null, actor: EventActor,
+  running: RunningTurn & Pick<Conversation, 'archivedAt'>, stopReason: TurnStopReason, reason: Reason | null, actor: EventActor,
 ): ConversationChange {
+  if (running.archivedAt !== null) {
+    const cutOff = { actor: 'user', reason: { code: 'interrupted_by_archiving' } } as const;
+    const why = stopReason === 'interrupted' ? cutOff : { actor, reason };
+    return { to: { turn: null, permission: null }, ...why, events: turnEndEvents(running, stopReason) };
+  }
   const executionStatus = statusAfterTurn(stopReason);
   const statusReason = executionStatus === 'error' ? (reason ?? ({ code: 'turn_failed', stopReason } as const)) : null;
   return { to: { turn: null, permission: null, executionStatus, statusReason }, actor, reason, events: turnEndEvents(running, stopReason) };
@@ -36,10 +40,16 @@ export function permissionWithdrawal(
   return { to: { permission: null, executionStatus: 'running' }, actor: 'skep', reason, events: [withdrawalEvent(permission)] };
 }
 
-/** Returns the change with which the user ends all work of a conversation. */
-export function endWorkChange(
-  { turn, permission }: Conversation, when: ConversationChange['to'], kind: 'conversation_archived' | 'conversation_deleted',
-): ConversationChange {
+/** Returns the change with which the user archives a conversation. Its turn ends later, when the agent's last output is written. */
+export function archiveChange({ permission }: Conversation, when: ConversationChange['to'], reason: Reason | null): ConversationChange {
+  const withdrawn = permission === null ? [] : [withdrawalEvent(permission)];
+  const events: readonly EventBody[] = [...withdrawn, { kind: 'conversation_archived', data: {} }];
+  return { to: { ...when, permission: null, queue: [] }, actor: 'user', reason, events };
+}
+
+/** Returns the change with which the user deletes a conversation. */
+export function deleteChange({ turn, permission }: Conversation, deletedAt: number): ConversationChange {
   const events = turn === null ? [] : turnEndEvents({ turn, permission }, 'interrupted');
-  return { to: { ...when, turn: null, permission: null, queue: [] }, actor: 'user', reason: null, events: [...events, { kind, data: {} }] };
+  const to = { deletedAt, turn: null, permission: null, queue: [] };
+  return { to, actor: 'user', reason: null, events: [...events, { kind: 'conversation_deleted', data: {} }] };
 }

@@ -1,4 +1,5 @@
 import { chooseOption, type PermissionRequest } from '../../../domain/agent.ts';
+import { isEnded } from '../../../domain/conversation.ts';
 import type { Reason } from '../../../domain/reason.ts';
 import type { AgentPermission } from '../../../ports/agent-protocol.ts';
 import { interval, onAbort, retryThroughStoreOutage, timeout } from '../../timers.ts';
@@ -96,9 +97,9 @@ export class TurnPermissions {
 
   async #request(request: PermissionRequest): Promise<boolean> {
     let isWritten = false;
-    await this.#change(({ turn, permission, deletedAt }) => {
-      isWritten = permission?.permissionId === request.permissionId;
-      if (isWritten || turn === null || deletedAt !== null) return null;
+    await this.#change((conversation) => {
+      isWritten = conversation.permission?.permissionId === request.permissionId;
+      if (isWritten || conversation.turn === null || isEnded(conversation)) return null;
       isWritten = true;
       return {
         to: { permission: request, executionStatus: 'waiting_for_permission' },

@@ -217,9 +217,9 @@ export class Turn {
 
   async #end({ stopReason, reason, actor }: EndedTurn): Promise<void> {
     const { queued } = this.#params;
-    await this.#change(({ turn, permission }) => {
+    await this.#change(({ turn, permission, archivedAt }) => {
       if (turn?.messageId !== queued.messageId) return null;
-      const ended = endTurnChange({ turn, permission }, stopReason, reason, actor);
+      const ended = endTurnChange({ turn, permission, archivedAt }, stopReason, reason, actor);
       return this.#prompted ? ended : { ...ended, to: { ...ended.to, microagents: this.#params.conversation.microagents } };
     });
   }
@@ -227,10 +227,10 @@ export class Turn {
   async #requeue(): Promise<void> {
     const { queued, agent, conversation: { microagents } } = this.#params;
     agent.releaseOutput();
-    await this.#change(({ turn, permission, queue }) => {
+    await this.#change(({ turn, permission, queue, archivedAt }) => {
       if (turn?.messageId !== queued.messageId) return null;
-      const ended = endTurnChange({ turn, permission }, 'interrupted', { code: 'message_requeued' }, 'skep');
-      return { ...ended, to: { ...ended.to, queue: [queued, ...queue], executionStatus: 'idle', statusReason: null, microagents } };
+      const ended = endTurnChange({ turn, permission, archivedAt }, 'interrupted', { code: 'message_requeued' }, 'skep');
+      return archivedAt !== null ? ended : { ...ended, to: { ...ended.to, queue: [queued, ...queue], executionStatus: 'idle', statusReason: null, microagents } };
     });
   }
 
