@@ -115,7 +115,7 @@ export class Transcript {
   }
 }
 
-/** Prints the events of a conversation from the beginning, until the conversation or the process ends. */
+/** Prints the events of a conversation from the beginning, until the conversation is deleted or the process ends. */
 export async function followConversation(client: SkepClient, id: string, { json }: JsonOption): Promise<void> {
   const { stdout } = process;
   const colored = stdout.isTTY && stdout.hasColors();
