@@ -2,6 +2,7 @@ import type { Conversation, ConversationSortOrder } from '../../domain/conversat
 import { sandboxLossReason, shownExecutionStatus } from '../../domain/conversation-next-step.ts';
 import type { Page, PageRequest } from '../../domain/page.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
+import type { Reason } from '../../domain/reason.ts';
 import type { Sandbox, SandboxStatus } from '../../domain/sandbox.ts';
 import type { ConversationFilter } from '../../ports/conversation-store.ts';
 import type { Store } from '../../ports/store.ts';
@@ -43,8 +44,13 @@ function viewOf(conversation: Conversation, sandbox: Sandbox | null): Conversati
   const sandboxStatus = sandbox?.status ?? statusWithoutRecord(conversation);
   const executionStatus = shownExecutionStatus(conversation, sandboxStatus, sandbox);
   const lost = executionStatus === 'error' && conversation.executionStatus !== 'error';
-  const statusReason = lost ? sandboxLossReason(sandbox) : conversation.statusReason;
+  const statusReason = lost ? sandboxLossReason(sandbox) : withSandbox(conversation.statusReason, sandbox);
   return { conversation: { ...conversation, executionStatus, statusReason }, sandboxStatus };
+}
+
+/** Returns the reason without the sandbox that stays, if that was deleted meanwhile. */
+function withSandbox(reason: Reason | null, sandbox: Sandbox | null): Reason | null {
+  return reason?.code === 'changes_not_kept' && sandbox === null ? { code: reason.code, cause: reason.cause } : reason;
 }
 
 /** A sandbox without a record is not written yet, or was purged. */

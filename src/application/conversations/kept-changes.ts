@@ -128,7 +128,7 @@ export async function readOrKept<T>(deps: ChangeDeps, scope: OwnerScope, id: str
       return await read(await findWorkTree(deps, conversation));
     } catch (error) {
       if (!isFailureOf(error, 'sandbox_not_running') && !isFailureOf(error, 'sandbox_not_found')) throw error;
-      failure = error;
+      if (conversation.archivedAt === null || isFailureOf(error, 'sandbox_not_running')) failure = error;
     }
   }
   const found = await store.conversations.findKeptChanges(id);
@@ -137,8 +137,8 @@ export async function readOrKept<T>(deps: ChangeDeps, scope: OwnerScope, id: str
 }
 
 function notKept({ id, statusReason }: Conversation): Failure {
-  const reason = statusReason?.code === 'changes_not_kept' ? statusReason : { code: 'changes_not_kept', cause: null } as const;
-  return new Failure('conversation_changes_unavailable', { id, reason });
+  const cause = statusReason?.code === 'changes_not_kept' ? statusReason.cause : null;
+  return new Failure('conversation_changes_unavailable', { id, reason: { code: 'changes_not_kept', cause } });
 }
 
 const tooLarge = { code: 'too_large', limit: `${maxKeptBytes} bytes that are kept` } as const satisfies Reason;

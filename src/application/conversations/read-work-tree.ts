@@ -1,3 +1,4 @@
+import { Failure, isFailureOf } from '../../domain/failure.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import { withRecordFailures } from '../sandboxes/sandbox-records.ts';
 import { getVisibleConversation } from './conversation-records.ts';
@@ -5,11 +6,16 @@ import { type ChangeDeps, findWorkTree } from './conversation-work-tree.ts';
 
 /**
  * Returns a tar of the conversation's work tree, including `.git` and ignored files. Names begin with the last segment of its path. The
- * sandbox may be running, frozen or stopped. Throws the failures of `listChanges`, and `file_not_found`.
+ * sandbox may be running, frozen or stopped. Throws the failures of `listChanges`, and `file_not_found`. If the conversation is archived
+ * and its sandbox deleted, that is `conversation_changes_unavailable`.
  */
 export async function readWorkTree(
   deps: ChangeDeps, scope: OwnerScope, id: string, signal: AbortSignal,
 ): Promise<ReadableStream<Uint8Array>> {
-  const { sandbox, directory } = await findWorkTree(deps, await getVisibleConversation(deps.store, scope, id));
+  const conversation = await getVisibleConversation(deps.store, scope, id);
+  const { sandbox, directory } = await findWorkTree(deps, conversation).catch((error: unknown) => {
+    if (conversation.archivedAt === null || !isFailureOf(error, 'sandbox_not_found')) throw error;
+    throw new Failure('conversation_changes_unavailable', { id, reason: { code: 'conversation_archived' } });
+  });
   return await withRecordFailures(sandbox, () => deps.runtime.getFiles(sandbox.instanceId, directory, signal));
 }

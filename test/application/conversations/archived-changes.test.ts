@@ -12,6 +12,9 @@ describe('an archived conversation', () => {
     expect(await w.view()).toMatchObject({ sandboxStatus: 'MISSING' });
     expect(await w.list()).toMatchObject({ keptAt: expect.any(Number), startPoint: start, files: [{ path: 'b' }] });
     expect(await w.patch()).toBe('diff --git a/b b/b\n+x\n');
+    expect(await failureOf(w.conversations.workTree('me', w.id, never))).toMatchObject({
+      code: 'conversation_changes_unavailable', context: { id: w.id, reason: { code: 'conversation_archived' } },
+    });
   });
 
   test('cannot be published', async () => {
@@ -73,6 +76,17 @@ describe('an archived conversation', () => {
     await used.sandboxes.pause('me', used.sandboxId);
     expect(await used.archive()).toMatchObject({ statusReason: { code: 'changes_not_kept', cause: { failure: 'sandbox_not_running' } } });
     expect(await used.view()).toMatchObject({ sandboxStatus: 'PAUSED' });
+  });
+
+  test('can be read until its sandbox is deleted, and then has no changes', async () => {
+    const w = await createWorking();
+    w.tree.take = refuse;
+    await w.archive();
+    expect(await failureOf(w.list())).toMatchObject({ context: { reason: { code: 'damaged' } } });
+    await w.sandboxes.delete('me', w.sandboxId);
+    const reason = { code: 'changes_not_kept', cause: { code: 'damaged' } };
+    expect((await w.view()).conversation.statusReason).toEqual(reason);
+    expect(await failureOf(w.list())).toMatchObject({ code: 'conversation_changes_unavailable', context: { reason } });
   });
 
   test('keeps its sandbox also when another conversation in it ends', async () => {

@@ -209,7 +209,7 @@ describe('The changes of a conversation', () => {
     expect(kept['published']).toContainEqual({ branch: 'killed', commit, pull_request: null });
     expect(await (await bytes('format=patch')).text()).toBe(patch);
     expect(patch).toContain('+last\n');
-    expect((await bytes('format=archive')).status).toBe(404);
+    expect(await (await bytes('format=archive')).json()).toMatchObject({ status: 409, reason: { code: 'conversation_archived' } });
   });
 });
 
