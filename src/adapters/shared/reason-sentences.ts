@@ -150,7 +150,8 @@ export const changeReasons = {
   no_repository: () => 'It has no repository, the repository is not there yet, or an earlier version of Skep started it.',
   git_missing: () => 'Its sandbox lacks git or a standard tool. Use an image that has git.',
   history_rewritten: () =>
-    'The commit that it started from is not in the history of its branch any more, or its sandbox has no repository any more.',
+    'The commit that it started from is not in the history of its branch any more, or its sandbox has no repository any more. '
+    + 'Get its files as a tar (format=archive), or restore the history in its sandbox.',
   nothing_to_publish: () => 'There are no changes since the conversation started.',
   default_branch: () => 'It is the default branch. Choose another one.',
   branch_protected: () => 'The git host refused it by a rule of its own, such as a protected branch. Choose another one.',

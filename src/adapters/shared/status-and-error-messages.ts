@@ -113,7 +113,8 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
     return sandboxId === undefined ? sentence : `${sentence} So its sandbox ${sandboxId} stays. Get what you need from it, then delete the `
       + 'sandbox or the conversation. Or remove the cause, and archive the conversation again.';
   },
-  conversation_archived: () => 'The conversation is archived. Start a new one, or get the changes of this one as a patch (format=patch).',
+  conversation_archived: () => 
+    'The conversation is archived, which can\'t be undone. Start a new one, or get the changes of this one as a patch (format=patch).',
   start_failed: ({ cause }) => withCause('The start of the conversation failed.', cause),
   queue_full: ({ limit, max }) => `The queue is full: at most ${max} ${limit} can wait. Wait until the agent has handled some.`,
 
@@ -196,7 +197,7 @@ const failures: { readonly [C in FailureCode]: (context: FailureContexts[C]) => 
   sandbox_in_quarantine: ({ id }) => `The sandbox ${id} is in quarantine. An administrator has to adopt it first.`,
   freeze_unsupported: ({ runtime }) =>
     `The sandbox runtime ${runtime} can't freeze sandboxes here. Pause it with the kind stop instead, which keeps its files.`,
-  conversation_not_ready: ({ id, reason }) => withCause(`The conversation ${id} accepts no message.`, reason),
+  conversation_not_ready: ({ id, reason }) => withCause(`The conversation ${id} does not accept the request.`, reason),
   output_dropped: ({ oldest }) => `The output before byte ${oldest} is no longer kept. Read from this offset.`,
   input_closed: ({ id }) => `The execution ${quoted(id)} takes no input: it has ended, or its standard input is closed.`,
   conversation_changes_unavailable: ({ id, reason }) => withCause(`The changes of the conversation ${id} can't be shown.`, reason),

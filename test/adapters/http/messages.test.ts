@@ -164,3 +164,11 @@ test('a conversation accepts no message and no cancel from another owner', async
     expect(await ben('POST', `${conversations}/${id}/${path}`, body)).toMatchObject({ status: 404, body: { code: 'conversation_not_found', conversation_id: id } });
   }
 });
+
+test('archiving cannot be undone', async () => {
+  const id = await readyConversation(world);
+  await world.ann('PATCH', `${conversations}/${id}`, { archived: true });
+  const refused = await world.ann('PATCH', `${conversations}/${id}`, { archived: false });
+  const detail = `The conversation ${id} does not accept the request. The conversation is archived, which can't be undone. `;
+  expect(refused).toMatchObject({ status: 409, body: { code: 'conversation_not_ready', detail: expect.stringContaining(detail) } });
+});

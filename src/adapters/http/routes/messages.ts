@@ -45,7 +45,7 @@ export const messageOperations = [
     description:
       'Asks the agent to stop the turn, and ends an agent that does not stop. Messages in the queue stay there. ' +
       'If there is no turn, nothing happens. With a `message_id`, stops only the turn of this message. If the message is in the queue, ' +
-      'it is withdrawn: its turn ends as `cancelled` before it begins.',
+      'it is withdrawn: its turn ends as `cancelled` before it begins. For any other message, also an unknown one, nothing happens.',
     body: cancelBody,
     success: { status: 202, description: 'The conversation. Its turn ends a little later.', schema: conversationResource },
     failures: ['conversation_not_found'],
