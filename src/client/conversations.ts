@@ -98,6 +98,15 @@ export class Conversation implements AsyncDisposable {
     this.state = await this.#connection.request('POST /api/v1/app-conversations/{id}/cancel', input);
   }
 
+  /** Archives the conversation. Waits until its changes are kept; if they can't be, `status_reason` says why, and its sandbox stays. */
+  async archive(options: CallOptions = {}): Promise<AppConversation> {
+    const input = { ...this.#input(options), body: { archived: true } };
+    // A repeated request is answered when the changes are kept, or after some seconds.
+    do this.state = await this.#connection.request('PATCH /api/v1/app-conversations/{id}', input);
+    while (this.state.status_reason?.code === 'keeping_changes');
+    return this.state;
+  }
+
   /** Deletes the conversation, and its sandbox if no other conversation uses it. */
   async delete(options: CallOptions = {}): Promise<void> {
     await this.#connection.request('DELETE /api/v1/app-conversations/{id}', this.#input(options));

@@ -92,6 +92,15 @@ test('ask returns the answer of the agent', async () => {
   expect(await conversation.ask('two')).toBe('heard: two');
 });
 
+test('archive repeats the request while the changes are being kept', async () => {
+  const reasons = [{ code: 'keeping_changes' }, { code: 'keeping_changes' }, { code: 'changes_not_kept' }];
+  let sent = 0;
+  const answer = async () => Response.json({ id: 'conv-1', status_reason: reasons[sent++] ?? null });
+  const conversation = await createClient({ url: world.url, fetch: answer }).conversations.get('conv-1');
+  expect(await conversation.archive()).toMatchObject({ status_reason: { code: 'changes_not_kept' } });
+  expect(sent).toBe(3);
+});
+
 test('the code of a failure narrows the type of its context', async () => {
   const error: unknown = await skep.request('GET /api/v1/sandboxes/search', { query: { limit: 1000 } }).catch((caught: unknown) => caught);
   if (!isFailure(error, 'invalid_request')) throw error;

@@ -142,12 +142,10 @@ async function rename(id: string, title: string, options: Common): Promise<void>
   print(options, found, conversationTable([found]));
 }
 
-/** Archives the conversation. Waits until its changes are kept, and fails if they can't be kept. */
+/** Archives the conversation. Fails if its changes can't be kept. */
 async function archive(id: string, options: Common): Promise<void> {
-  const request = () => clientOf(options).request('PATCH /api/v1/app-conversations/{id}', { path: { id }, body: { archived: true } });
-  let found = await request();
-  // The server answers a repeated request when the changes are kept, or after some seconds.
-  while (found.status_reason?.code === 'keeping_changes') found = await request();
+  const conversation = await clientOf(options).conversations.get(id);
+  const found = await conversation.archive();
   print(options, found, conversationTable([found]));
   if (found.status_reason?.code === 'changes_not_kept') throw new CommandError(safeLine(found.status_detail ?? 'The changes were not kept.'));
 }

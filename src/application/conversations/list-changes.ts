@@ -14,7 +14,7 @@ export interface Changes extends ChangeList {
 }
 
 /**
- * Returns the changes of the conversation. If its sandbox does not run, or it is archived, returns the changes that were kept last. Throws
+ * Returns the changes of the conversation. If its sandbox does not run, or it was archived with them, returns those that were kept last. Throws
  * `conversation_not_found`, `conversation_changes_unavailable`, `sandbox_not_found`, `sandbox_not_running`, `runtime_unavailable` or
  * `runtime_timeout`.
  */

@@ -104,7 +104,10 @@ function Actions({ conversation, onState }: LoadedConversationProps) {
         title: 'Archive this conversation?', submit: 'Archive',
         text: 'Its agent ends. Its messages and changes are kept. Then its sandbox is deleted with its files, unless another conversation '
           + 'uses it.',
-        onSubmit: () => change({ archived: true }),
+        onSubmit: async () => {
+          await conversation.archive();
+          onState();
+        },
       })}>Archive</Button>}
       <Button kind="quiet" icon="trash" label="Delete" onClick={() => ask({
         title: 'Delete this conversation?', submit: 'Delete',
