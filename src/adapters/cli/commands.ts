@@ -147,7 +147,7 @@ async function archive(id: string, options: Common): Promise<void> {
   const conversation = await clientOf(options).conversations.get(id);
   const found = await conversation.archive();
   print(options, found, conversationTable([found]));
-  if (found.status_reason?.code === 'changes_not_kept') throw new CommandError(safeLine(found.status_detail ?? 'The changes were not kept.'));
+  if (found.status_reason?.code === 'changes_not_kept') throw new CommandError(safeLine(found.status_detail ?? ''));
 }
 
 function showSandbox(options: Common, found: api.Sandbox): void {

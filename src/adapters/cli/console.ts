@@ -107,7 +107,8 @@ export function conversationTable(items: readonly api.AppConversation[]): string
     const isArchived = archived_at !== null;
     const sandbox = isArchived && item.sandbox_status === 'MISSING' ? '-' : item.sandbox_status;
     const failed = start_status === 'ERROR' || execution_status === 'error' || item.status_reason?.code === 'changes_not_kept';
-    return [id, isArchived ? 'archived' : current, sandbox, selected_repository ?? '-', title ?? '-', failed ? (status_detail ?? '-') : '-'];
+    const state = isArchived ? 'archived' : current;
+    return [id, state, sandbox, selected_repository ?? '-', title ?? '-', failed ? (status_detail ?? '-') : '-'];
   });
   return table(['ID', 'STATE', 'SANDBOX', 'REPOSITORY', 'TITLE', 'ERROR'], rows);
 }

@@ -14,9 +14,9 @@ export interface Changes extends ChangeList {
 }
 
 /**
- * Returns the changes of the conversation. If its sandbox does not run, or it was archived with them, returns those that were kept last. Throws
- * `conversation_not_found`, `conversation_changes_unavailable`, `sandbox_not_found`, `sandbox_not_running`, `runtime_unavailable` or
- * `runtime_timeout`.
+ * Returns the changes of the conversation. If its sandbox does not run, or it was archived with them, returns those that were kept last.
+ * Throws `conversation_not_found`, `conversation_changes_unavailable`, `sandbox_not_found`, `sandbox_not_running`, `runtime_unavailable`
+ * or `runtime_timeout`.
  */
 export async function listChanges(deps: ChangeDeps, scope: OwnerScope, id: string, signal: AbortSignal): Promise<Changes> {
   return await readOrKept<Changes>(deps, scope, id, {

@@ -74,8 +74,8 @@ export const changeOperation = operation({
   description:
     "All changes since the conversation started: the agent's commits, and uncommitted files that git does not ignore. Git reads them "
     + 'in the sandbox. If the sandbox does not run, or the conversation was archived with its changes, returns the changes that were saved '
-    + 'last: after a turn, before a pause, or when it was archived. An archive can also be read from a paused sandbox, and includes ignored files. The '
-    + 'request resumes and changes nothing. If a patch or an archive fails on the way, the connection breaks.',
+    + 'last: after a turn, before a pause, or when it was archived. An archive can also be read from a paused sandbox, and includes '
+    + 'ignored files. The request resumes and changes nothing. If a patch or an archive fails on the way, the connection breaks.',
   params: idPath,
   query: changeQuery,
   success: { ...response, schema: changes },

@@ -230,7 +230,8 @@ export class Turn {
     await this.#change(({ turn, permission, queue, archivedAt }) => {
       if (turn?.messageId !== queued.messageId) return null;
       const ended = endTurnChange({ turn, permission, archivedAt }, 'interrupted', { code: 'message_requeued' }, 'skep');
-      return archivedAt !== null ? ended : { ...ended, to: { ...ended.to, queue: [queued, ...queue], executionStatus: 'idle', statusReason: null, microagents } };
+      if (archivedAt !== null) return ended;
+      return { ...ended, to: { ...ended.to, queue: [queued, ...queue], executionStatus: 'idle', statusReason: null, microagents } };
     });
   }
 
