@@ -1,11 +1,12 @@
 import type { ContractCase } from './contract.ts';
 import { changeCases } from './repository-checkouts-changes.ts';
 import { checkoutCases, type RepositoryCheckoutsHarness } from './repository-checkouts-harness.ts';
+import { pushCases } from './repository-checkouts-pushes.ts';
 import { refusalCases } from './repository-checkouts-refusals.ts';
 import { snapshotCases } from './repository-checkouts-snapshots.ts';
 import { contentCases } from './repository-checkouts-content.ts';
 
 /** The contract of every `RepositoryCheckouts`. The repositories are made with the real git program. */
 export function repositoryCheckoutsContract(createHarness: () => Promise<RepositoryCheckoutsHarness>): ContractCase[] {
-  return checkoutCases(createHarness, [...contentCases, ...changeCases, ...refusalCases, ...snapshotCases]);
+  return checkoutCases(createHarness, [...contentCases, ...changeCases, ...refusalCases, ...snapshotCases, ...pushCases]);
 }
