@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { isFailureOf } from '../../src/domain/failure.ts';
 import { type ExecutionsCase, type ExecutionsStage, startBeating } from './sandbox-executions-harness.ts';
 import { isFailing } from './sandbox-runtime-beats.ts';
@@ -18,6 +19,22 @@ const files = ['kept/begun', 'kept/exit', `kept/out.${first}`, `kept/err.${first
 
 /** Attacks of a sandbox on the execution files in it. */
 export const tamperedCases: readonly ExecutionsCase[] = [
+  [
+    'is found only once by a program that searches the arguments of all processes',
+    async ({ start, folder, traits }) => {
+      if (folder === undefined) return;
+      const search = 'for file in /proc/[0-9]*/cmdline; do tr "\\0" " " <$file 2>/dev/null | grep -q "$0" && echo found; done; exit 0';
+      const terminal = traits.terminals === 'durable' ? [{ stdin: true, tty: { cols: 80, rows: 24 } }] : [];
+      for (const more of [{}, { stdin: true }, ...terminal]) {
+        const word = randomBytes(6).toString('hex');
+        const execution = await start('sleeps', { ...more, command: ['sh', '-c', 'echo ready; while :; do sleep 0.1; done', `word ${word}`] });
+        await execution.some(1);
+        // The pattern does not match itself.
+        assert.equal(await (await start('speaks', { command: ['sh', '-c', search, `wor[d] ${word}`] })).rest(), 'found\n');
+        await execution.remove();
+      }
+    },
+  ],
   [
     "responds if the sandbox replaced the execution's files with FIFOs",
     async (stage) => {

@@ -1,5 +1,7 @@
 import type { ExecutionStart, TerminalSize } from '../../ports/sandbox-executions.ts';
-import { enterDirectory, isShellVariable, lineWord, readStart, shellWord } from './shell-functions.ts';
+import {
+  enterDirectory, hiddenCommand, isShellVariable, lineWord, maxHiddenBytes, readStart, shellWord, takeHidden,
+} from './shell-functions.ts';
 
 /** The minimum of bytes that the sandbox keeps of each output. */
 export const keptBytes = 64 << 20;
@@ -27,9 +29,12 @@ const tools = ['cat', 'dd', 'mkdir', 'mkfifo', 'rm', 'setsid', 'sleep', 'tail', 
  *
  * The variables have a prefix, so that they do not overwrite variables in the command's environment.
  */
-export const supervisor = `${readStart}${enterDirectory}
-_skep_announce=$1 _skep_base=$2 _skep_d=$2/$3 _skep_run=$4 _skep_in=$5 _skep_tty=$6 _skep_cwd=$7 _skep_fallback=$8 _skep_mark=$9
-shift 9
+export const supervisor = `${takeHidden}${readStart}${enterDirectory}
+_skep_announce=$1 _skep_base=$2 _skep_d=$2/$3 _skep_run=$4 _skep_in=$5 _skep_cwd=$6 _skep_fallback=$7 _skep_mark=$8
+shift 8
+[ -z "$_skep_hidden" ] || eval "set -- $_skep_hidden"
+_skep_tty=$1
+shift
 _skep_go() {
   _skep_enter "$_skep_cwd"
   [ -z "$_skep_vars" ] || eval "$_skep_vars"
@@ -112,8 +117,8 @@ else _skep_input=/dev/null
 fi
 if [ -n "$_skep_tty" ]; then
   _skep_shell=\${SHELL-}
-  export SHELL=/bin/sh TERM="\${TERM:-xterm-256color}" _skep_shell _skep_cwd _skep_d
-  set -- script -qefc "$_skep_tty" /dev/null
+  export SHELL=/bin/sh TERM="\${TERM:-xterm-256color}" _skep_shell _skep_cwd _skep_d _skep_tty
+  set -- script -qefc 'eval "$_skep_tty"' /dev/null
 else set -- setsid "$@"
 fi
 _skep_tee() { trap '' PIPE; exec tee /proc/self/fd/8 8>&1 >&5 5<&- 6>&- 7>&- 9>&-; }
@@ -154,7 +159,7 @@ function inTerminal({ cols, rows }: TerminalSize, command: readonly string[]): s
     'tty > "$_skep_d/tty"',
     'read -r _skep_stat < "/proc/$$/stat"; set -- ${_skep_stat##*) }; shift 19; printf "%s %s\\n" $$ "$1" > "$_skep_d/leader"',
     'if [ -n "$_skep_shell" ]; then SHELL=$_skep_shell; else unset SHELL; fi',
-    'unset _skep_shell _skep_cwd _skep_d _skep_stat',
+    'unset _skep_shell _skep_cwd _skep_d _skep_tty _skep_stat',
     `exec ${command.map(shellWord).join(' ')}`,
   ].join('; ');
 }
@@ -182,8 +187,11 @@ export function supervisorCommand(
   const { folder, run, workingDir, announce, fallbackMark, codeMark = '' } = place;
   const input = keepsInput ? 'kept' : stdin ? 'in' : '';
   const terminal = tty === null ? '' : inTerminal(tty, command);
-  const flags = [announce ? 'skep' : '', folder, executionId, run, input, terminal, workingDir, fallbackMark, codeMark];
-  return ['/bin/sh', '-c', supervisor, 'skep-supervisor', ...flags, ...command];
+  const flags = [announce ? 'skep' : '', folder, executionId, run, input, workingDir, fallbackMark, codeMark];
+  const words = [terminal, ...command];
+  const hidden = words.map(shellWord).join(' ');
+  const isHidden = Buffer.byteLength(hidden) <= maxHiddenBytes;
+  return hiddenCommand('skep-supervisor', supervisor, isHidden ? hidden : '', isHidden ? flags : [...flags, ...words]);
 }
 
 /**

@@ -91,3 +91,24 @@ while [ $quiet -lt 2 ]; do
 done
 [ "$members" = ' ' ] || exit 1
 `;
+
+const launcher = `export _skep_script="$1" _skep_hidden="$2"; shift 2; exec /bin/sh -c 'eval "$_skep_script"' "$0" "$@"`;
+
+/** Linux limits one variable to 128 KiB. */
+export const maxHiddenBytes = 96 << 10;
+
+/**
+ * Returns a command that runs a script of Skep with the arguments `$1` and so on. Neither the script nor `hidden` is among the arguments of
+ * its process, so programs such as `pkill -f` find only the commands of users. The script gets `hidden` as the variable `_skep_hidden`, and
+ * must begin with {@link takeHidden}. At most {@link maxHiddenBytes}.
+ */
+export function hiddenCommand(name: string, script: string, hidden: string, args: readonly string[]): string[] {
+  return ['/bin/sh', '-c', launcher, name, script, hidden, ...args];
+}
+
+/** The start of a script of {@link hiddenCommand}: its commands do not get its variables. */
+export const takeHidden = `_skep_taken=$_skep_hidden
+unset _skep_hidden _skep_script
+_skep_hidden=$_skep_taken
+unset _skep_taken
+`;

@@ -217,7 +217,7 @@ describe('A cached execution', () => {
 
   test('shares an output limit with all others, and the longest output is dropped first', async () => {
     const outputs = new Map([['short', 'kept'], ...Array.from({ length: 33 }, (_, n) => [`exec-${n}`, 'x'.repeat(4 << 20)] as const)]);
-    const { executions } = createHost((command) => ({ says: `attached mkfifo\n${outputs.get(command.at(-1) ?? '')}`, code: 0 }));
+    const { executions } = createHost((command) => ({ says: `attached mkfifo\n${outputs.get(command.find((word) => outputs.has(word)) ?? '')}`, code: 0 }));
     for (const executionId of outputs.keys()) {
       await executions.start('sb', { ...request, executionId, command: [executionId] }, never);
       await executions.ended('sb', executionId, never);

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { ExecutionRequest } from '../../../ports/sandbox-runtime.ts';
 import { supervisor } from '../execution-supervisor.ts';
-import { enterDirectory, isShellVariable, killing, lineWord, nobody, readStart } from '../shell-functions.ts';
+import { enterDirectory, hiddenCommand, isShellVariable, killing, lineWord, nobody, readStart, takeHidden } from '../shell-functions.ts';
 
 /** The environment variable that marks the processes of an execution. */
 export const markVariable = 'SKEP_EXECUTION';
@@ -49,9 +49,10 @@ export function beginCommand({ command }: ExecutionRequest, workingDir: string):
 
 /**
  * A shell that runs the commands that it reads as lines, one after the other, and ends with its input. It prints lines that begin with the
- * mark `$1`: `begin 0` before each command, and `end` with the exit code into both outputs after it. `$2` is the supervisor's script.
+ * mark `$1`: `begin 0` before each command, and `end` with the exit code into both outputs after it. `_skep_hidden` is the supervisor's
+ * script.
  */
-const shell = `${readStart}
+const shell = `${takeHidden}${readStart}
 _skep_read_start "/proc/$$/stat"
 printf 'skep %s %s\\n' "$$" "$_skep_start"
 _skep_nl='
@@ -69,7 +70,7 @@ exit $_skep_code
 `;
 
 export function shellCommand(mark: string): string[] {
-  return ['/bin/sh', '-c', shell.trim(), 'skep-shell', mark, supervisor];
+  return hiddenCommand('skep-shell', shell.trim(), supervisor, [mark]);
 }
 
 /** A shell reads byte by byte. A longer line takes about as long as the engine takes to start a process. */
@@ -79,7 +80,7 @@ const maxLineBytes = 32 << 10;
 export function shellLine(command: readonly string[], env: Readonly<Record<string, string>>): string | null {
   if (!Object.keys(env).every(isShellVariable)) return null;
   const assignments = Object.entries(env).map(([name, value]) => `${name}=${lineWord(value)}`);
-  const words = command.map((word) => (word === supervisor ? '"$2"' : lineWord(word)));
+  const words = command.map((word) => (word === supervisor ? '"$_skep_hidden"' : lineWord(word)));
   const line = `${[...assignments, ...words].join(' ')} </dev/null\n`;
   return Buffer.byteLength(line) > maxLineBytes ? null : line;
 }
