@@ -134,6 +134,24 @@ export const snapshotCases: readonly CheckoutCase[] = [
     },
   ],
   [
+    'a snapshot has files with other line ends than git stores, and fails with snapshot_failed if a filter fails',
+    async (stage) => {
+      if (stage.traits.workTree === 'files') return;
+      const tree = await stage.open(await stage.publish(description));
+      await tree.git('config', 'core.safecrlf', 'true');
+      await writeFile(join(tree.folder, 'edited'), lines.replaceAll('\n', '\r\n') + 'more\r\n');
+      await using snapshot = await take(stage, tree);
+      assert.deepEqual((await snapshot.files(never)).map(({ path, added, removed }) => [path, added, removed]), [['edited', 1, 0]]);
+      await writeFile(join(tree.folder, '.git/attributes'), 'edited filter=missing\n');
+      await tree.git('config', 'core.attributesFile', '.git/attributes');
+      await tree.git('config', 'filter.missing.clean', 'false');
+      await tree.git('config', 'filter.missing.required', 'true');
+      assert.equal(await reasonOf(take(stage, tree)), 'snapshot_failed');
+      const request: SnapshotRequest = { base: tree.commit, run: (command) => executeIn(tree.folder, command) };
+      assert.equal(await reasonOf(stage.checkouts.listChanges(request, never)), 'snapshot_failed');
+    },
+  ],
+  [
     'a snapshot lists all files if the repository was empty',
     async (stage) => {
       const tree = await stage.open(await stage.publish({ commits: [] }));

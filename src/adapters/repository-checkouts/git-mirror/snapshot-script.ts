@@ -16,7 +16,7 @@ unset GIT_NAMESPACE GIT_CONFIG_PARAMETERS GIT_CONFIG_COUNT
 command -v git >/dev/null || exit ${exitCodes.noGit}
 export GIT_DIR="$PWD/.git" GIT_WORK_TREE="$PWD" GIT_NO_REPLACE_OBJECTS=1 GIT_NO_LAZY_FETCH=1 GIT_OPTIONAL_LOCKS=0
 export GIT_TERMINAL_PROMPT=0 GIT_LITERAL_PATHSPECS=1 LC_ALL=C
-g() { git -c core.fsmonitor=false -c core.hooksPath=/dev/null -c gc.auto=0 -c 'safe.directory=*' "$@"; }
+g() { git -c core.fsmonitor=false -c core.hooksPath=/dev/null -c core.safecrlf=false -c gc.auto=0 -c 'safe.directory=*' "$@"; }
 base=$1
 head=$(g rev-parse -q --verify 'HEAD^{commit}' || :)
 if [ "$base" != "$head" ] && [ -n "$base" ]; then g merge-base --is-ancestor "$base" "\${head:-none}" || exit ${exitCodes.noDescent}; fi
@@ -29,10 +29,11 @@ mkdir "$work/objects"
 if [ -f "$index" ]; then cp -p "$index" "$work/index"; fi
 export GIT_INDEX_FILE="$work/index" GIT_OBJECT_DIRECTORY="$work/objects" GIT_ALTERNATE_OBJECT_DIRECTORIES="$objects"
 complete=1
+# Exit code 1 means that some files can't be added. Any other one means that none was.
 # After the refresh, only changed files have to be added. With a threshold of 1, git treats every file as big and writes all of them into
 # one pack. Loose objects would take several times as long.
 g update-index -q --refresh >/dev/null || :
-g -c core.bigFileThreshold=1 -c core.fsync=none add -A --ignore-errors . >&2 || { [ $? -eq 1 ] && complete=0; }
+g -c core.bigFileThreshold=1 -c core.fsync=none add -A --ignore-errors . >&2 || case $? in 1) complete=0 ;; *) exit 128 ;; esac
 empty() { g hash-object -t tree -w --stdin </dev/null; }
 from=\${base:-$(empty)}
 to=\${head:-$(empty)}
