@@ -134,6 +134,18 @@ export const snapshotCases: readonly CheckoutCase[] = [
     },
   ],
   [
+    'a snapshot reads an index that is split into two files',
+    async (stage) => {
+      if (stage.traits.workTree === 'files') return;
+      const tree = await stage.open(await stage.publish(description));
+      await tree.git('config', 'core.splitIndex', 'true');
+      await tree.git('update-index', '--split-index');
+      await change(tree);
+      await using snapshot = await take(stage, tree);
+      assert.equal((await snapshot.files(never)).length, 5);
+    },
+  ],
+  [
     'a snapshot has files with other line ends than git stores, and fails with snapshot_failed if a filter fails',
     async (stage) => {
       if (stage.traits.workTree === 'files') return;

@@ -16,7 +16,10 @@ unset GIT_NAMESPACE GIT_CONFIG_PARAMETERS GIT_CONFIG_COUNT
 command -v git >/dev/null || exit ${exitCodes.noGit}
 export GIT_DIR="$PWD/.git" GIT_WORK_TREE="$PWD" GIT_NO_REPLACE_OBJECTS=1 GIT_NO_LAZY_FETCH=1 GIT_OPTIONAL_LOCKS=0
 export GIT_TERMINAL_PROMPT=0 GIT_LITERAL_PATHSPECS=1 LC_ALL=C
-g() { git -c core.fsmonitor=false -c core.hooksPath=/dev/null -c core.safecrlf=false -c gc.auto=0 -c 'safe.directory=*' "$@"; }
+# Without a split index, the copy of the index is whole.
+g() {
+  git -c core.fsmonitor=false -c core.hooksPath=/dev/null -c core.safecrlf=false -c core.splitIndex=false -c gc.auto=0 -c 'safe.directory=*' "$@"
+}
 base=$1
 head=$(g rev-parse -q --verify 'HEAD^{commit}' || :)
 if [ "$base" != "$head" ] && [ -n "$base" ]; then g merge-base --is-ancestor "$base" "\${head:-none}" || exit ${exitCodes.noDescent}; fi
