@@ -4,7 +4,7 @@ import { providerFailures } from '../../shared/provider-failures.ts';
 import type { CheckoutJob } from './checkout.ts';
 import { Corruption, failureOfFetch } from './git-failures.ts';
 import type { ResolvedOptions } from './git-mirror.ts';
-import { networkEnvironment } from './mirror-git.ts';
+import { networkEnvironment, oldMistakes } from './mirror-git.ts';
 import { sizeOf } from './mirror-store.ts';
 import { commitAt, refOf } from './mirror-folder.ts';
 import { branchPrefix, type Head } from './remote-head.ts';
@@ -51,12 +51,10 @@ export function maxRepositoryBytes({ limitBytes }: Pick<ResolvedOptions, 'limitB
   return Math.floor(limitBytes / 2);
 }
 
-// Fetched objects are checked as strictly as the hosts do. Old mistakes that are harmless are common, so they are ignored.
+// Fetched objects are checked as strictly as the hosts do.
 const settings = [
   'fetch.fsckObjects=true',
-  'fetch.fsck.badTimezone=ignore',
-  'fetch.fsck.missingSpaceBeforeDate=ignore',
-  'fetch.fsck.zeroPaddedFilemode=ignore',
+  ...oldMistakes.map((mistake) => `fetch.fsck.${mistake}=ignore`),
   // One pack for each fetch, rather than thousands of files.
   'fetch.unpackLimit=1',
   'core.hooksPath=/dev/null',

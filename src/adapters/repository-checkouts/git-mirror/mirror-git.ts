@@ -30,6 +30,9 @@ export function networkEnvironment({ url, authorization }: GitRemote, answerMs: 
   };
 }
 
+/** What git's check of objects ignores: mistakes that are harmless, and common in old commits. */
+export const oldMistakes = ['badTimezone', 'missingSpaceBeforeDate', 'zeroPaddedFilemode'] as const;
+
 /** Returns true if the remote is on a host, and not a folder of this machine. */
 export function isUrl(remote: string): boolean {
   return /^https?:\/\//iu.test(remote);
