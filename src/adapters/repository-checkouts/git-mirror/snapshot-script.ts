@@ -18,7 +18,8 @@ export GIT_DIR="$PWD/.git" GIT_WORK_TREE="$PWD" GIT_NO_REPLACE_OBJECTS=1 GIT_NO_
 export GIT_TERMINAL_PROMPT=0 GIT_LITERAL_PATHSPECS=1 LC_ALL=C
 # Without a split index, the copy of the index is whole.
 g() {
-  git -c core.fsmonitor=false -c core.hooksPath=/dev/null -c core.safecrlf=false -c core.splitIndex=false -c gc.auto=0 -c 'safe.directory=*' "$@"
+  git -c core.fsmonitor=false -c core.hooksPath=/dev/null -c core.safecrlf=false -c core.splitIndex=false -c gc.auto=0 \\
+    -c 'safe.directory=*' "$@"
 }
 base=$1
 head=$(g rev-parse -q --verify 'HEAD^{commit}' || :)

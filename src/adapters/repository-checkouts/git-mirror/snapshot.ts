@@ -103,7 +103,7 @@ async function receiveSnapshot(folder: string, base: string | null, output: Asyn
   return header;
 }
 
-// The base can have old mistakes, which index-pack can't ignore before git 2.44. Without refs, fsck checks no links: the base is incomplete.
+// The base can have old mistakes, which index-pack can't ignore before git 2.44. Without refs, fsck needs no complete base.
 const ignored = [...oldMistakes, 'gitmodulesMissing'].flatMap((mistake) => ['-c', `fsck.${mistake}=ignore`]);
 const checkArgs = [...ignored, 'fsck', '--strict', '--no-dangling', '--no-progress'];
 
