@@ -3,7 +3,6 @@ import { changeCases } from './repository-checkouts-changes.ts';
 import { checkoutCases, type RepositoryCheckoutsHarness } from './repository-checkouts-harness.ts';
 import { pushCases } from './repository-checkouts-pushes.ts';
 import { refusalCases } from './repository-checkouts-refusals.ts';
-import { pushCases } from './repository-checkouts-pushes.ts';
 import { snapshotCases } from './repository-checkouts-snapshots.ts';
 import { contentCases } from './repository-checkouts-content.ts';
 
