@@ -27,7 +27,7 @@ export async function callEachOfChanges(ask: Ask): Promise<void> {
     expect(object(await call('POST', '/publish', `${path}/publish`, {}))).toEqual({ branch: `skep/${path.split('/').at(-1)}`, commit: expect.any(String), complete: true, pull_request: null });
     const repositories = '/api/v1/repositories';
     expect((await ask('GET', `${repositories}/search`, `${repositories}/search?query=SHOP`, undefined, undefined, client)).body).toEqual({
-      items: [{ name: 'acme/shop', path: 'acme/shop', git_provider: 'local' }], next_page_id: null,
+      items: [{ name: 'acme/shop', path: 'acme/shop', git_provider: 'local' }], next_page_id: null, failures: [],
     });
     const branches = await ask('GET', `${repositories}/{repository_name}/branches`, `${repositories}/acme%2Fshop/branches`, undefined, undefined, client);
     expect(items(branches)).toMatchObject([{ name: 'main', is_default: true }, { name: expect.stringMatching(/^skep\//), is_default: false }]);
