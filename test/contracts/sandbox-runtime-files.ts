@@ -127,6 +127,9 @@ export const fileCases: readonly StageCase[] = [
       // tar packs the content of a directory in this form.
       await put(stage, sandbox, [[{ name: './', type: 'directory' }], file('./dotted', 'two\n')]);
       await put(stage, sandbox, [file('one', 'one\n'), [{ name: 'link', type: 'symlink', linkname: '/one' }]]);
+      // The bit of a regular file, without which the package writes another mode.
+      await put(stage, sandbox, [[{ name: 'locked', mode: 0o100_000, mtime }, 'locked\n']]);
+      assert.equal((await runtime.files.stat(sandbox.id, `${directory}/locked`, true, never)).mode, 0);
       const get = async (path: string): Promise<[string, string, string][]> =>
         [...(await readTar(await runtime.getFiles(sandbox.id, path, never)))].map(([name, { header, content }]) => [
           name,

@@ -94,7 +94,8 @@ export function tarHeader(entry: TarEntry, below: TarName): TarHeader {
   const seconds = Math.floor(entry.modifiedAt.getTime() / 1000);
   const mtime = new Date(1000 * Math.min(Math.max(0, seconds), lastSecond));
   const nameOf = (parts: TarName): string => [...below, ...parts].join('/');
-  const common = { name: nameOf(entry.parts), mode: entry.mode, mtime };
+  // The package writes a default instead of the mode 0, unless there is a bit that it leaves out.
+  const common = { name: nameOf(entry.parts), mode: entry.mode | 0o100_000, mtime };
   if (entry.kind === 'directory') return { ...common, name: `${common.name}/`, type: 'directory' };
   if (entry.kind === 'file') return { ...common, type: 'file', size: entry.size };
   if (entry.kind === 'symlink') return { ...common, type: 'symlink', linkname: entry.target };
