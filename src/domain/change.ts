@@ -110,6 +110,8 @@ export interface ChangeReasonData {
   git_missing: None;
   /** The commits in the sandbox do not descend from the start point, or the repository is gone. */
   history_rewritten: None;
+  /** Such as those of a repository inside the work tree. */
+  files_left_out: None;
   nothing_to_publish: None;
   default_branch: None;
   branch_protected: None;

@@ -60,8 +60,13 @@ export async function keepBeforeEnd(
   const sandbox = await findSandbox(store, ownerId, sandboxId);
   const wasPaused = failure?.code === 'failure' && failure.failure === 'sandbox_not_running';
   const areLast = failure === null || sandbox === null || (wasPaused && kept !== null && kept.keptAt >= sandbox.lastActiveAt);
-  const cause = kept === null || !areLast ? failure : kept.patch === null ? tooLarge : null;
+  const cause = kept === null || !areLast ? failure : whyNotWhole(kept);
   return cause === null ? null : { code: 'changes_not_kept', cause, ...(sandbox !== null && { sandboxId }) };
+}
+
+function whyNotWhole({ list, patch }: KeptChanges): Reason | null {
+  if (list === null || patch === null) return tooLarge;
+  return list.complete ? null : { code: 'files_left_out' };
 }
 
 interface KeepOptions {

@@ -128,7 +128,7 @@ const examples: Examples = {
   agent_not_named: none,
   agent_protocol_unknown: { protocol: 'acp' },
   no_repository: none, git_missing: none, history_rewritten: none,
-  nothing_to_publish: none, default_branch: none, branch_protected: none, branch_checked_out: none, branch_moved: none, branch_name_conflict: none, push_forbidden: none,
+  files_left_out: none, nothing_to_publish: none, default_branch: none, branch_protected: none, branch_checked_out: none, branch_moved: none, branch_name_conflict: none, push_forbidden: none,
   pull_request_forbidden: none, drafts_unsupported: none, nothing_to_merge: none,
   snapshot_failed: { exitCode: 128 },
   sandbox_secrets_missing: { names: ['DATABASE_URL'] },

@@ -61,12 +61,17 @@ describe('an archived conversation', () => {
     expect((await w.list()).files).toMatchObject([{ path: 'b' }]);
   });
 
-  test('keeps its sandbox if the patch is too large, or the sandbox was used after the last changes were kept', async () => {
+  test('keeps its sandbox if the patch is too large, files are left out, or the sandbox was used after the last changes were kept', async () => {
     const large = await createWorking();
     large.tree.patchOf = () => 'x'.repeat(5 * 2 ** 20);
     large.tree.files = [fileAt('a')];
     expect(await large.archive()).toMatchObject({ statusReason: { code: 'changes_not_kept', cause: { code: 'too_large' }, sandboxId: large.sandboxId } });
     expect(await large.patch()).toHaveLength(5 * 2 ** 20);
+
+    const partial = await createWorking();
+    partial.tree.files = [fileAt('a')];
+    partial.tree.complete = false;
+    expect(await partial.archive()).toMatchObject({ releasedAt: null, statusReason: { code: 'changes_not_kept', cause: { code: 'files_left_out' } } });
 
     const used = await createWorking();
     await used.turn(fileAt('a'));

@@ -15,14 +15,14 @@ export function fileAt(path: string, changes: Partial<FileChange> = {}): FileCha
 
 /** A work tree that the test changes. `take` is called for each snapshot, and may refuse it. */
 function createWorkTree() {
-  const tree = { files: [] as FileChange[], taken: 0, take: async (_signal: AbortSignal): Promise<void> => {}, patchOf: (file: FileChange) => `diff --git a/${file.path} b/${file.path}\n+x\n` };
+  const tree = { files: [] as FileChange[], taken: 0, complete: true, take: async (_signal: AbortSignal): Promise<void> => {}, patchOf: (file: FileChange) => `diff --git a/${file.path} b/${file.path}\n+x\n` };
   const takeSnapshot: RepositoryCheckouts['takeSnapshot'] = async ({ run }, signal) => {
     tree.taken += 1;
     await (await run(['git'], signal)).kill();
     await tree.take(signal);
     const files = [...tree.files];
     return {
-      tree: JSON.stringify(files), head: start.commit, complete: true,
+      tree: JSON.stringify(files), head: start.commit, complete: tree.complete,
       commits: async () => [],
       files: async () => files,
       patch: () => new Blob(files.map((file) => tree.patchOf(file))).stream(),
