@@ -113,7 +113,7 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
     return sandboxId === undefined ? sentence : `${sentence} So its sandbox ${sandboxId} stays. Get what you need from it, then delete the `
       + 'sandbox or the conversation. Or remove the cause, and archive the conversation again.';
   },
-  conversation_archived: () => 
+  conversation_archived: () =>
     'The conversation is archived, which can\'t be undone. Start a new one, or get the changes of this one as a patch (format=patch).',
   start_failed: ({ cause }) => withCause('The start of the conversation failed.', cause),
   queue_full: ({ limit, max }) => `The queue is full: at most ${max} ${limit} can wait. Wait until the agent has handled some.`,
@@ -165,7 +165,7 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
 };
 
 const failures: { readonly [C in FailureCode]: (context: FailureContexts[C]) => string } = {
-  unauthorized: () => 
+  unauthorized: () =>
     'The API key is missing, unknown, expired or revoked. Send a valid one as X-Session-API-Key, or as Authorization: Bearer.',
   forbidden: ({ action }) => `This API key may not ${action}. Use one that may.`,
   ...keyFailures,

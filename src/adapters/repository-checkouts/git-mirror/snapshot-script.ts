@@ -33,10 +33,10 @@ mkdir "$work/objects"
 if [ -f "$index" ]; then cp -p "$index" "$work/index"; fi
 export GIT_INDEX_FILE="$work/index" GIT_OBJECT_DIRECTORY="$work/objects" GIT_ALTERNATE_OBJECT_DIRECTORIES="$objects"
 complete=1
-# Exit code 1 means that some files can't be added. Any other one means that none was.
 # After the refresh, only changed files have to be added. With a threshold of 1, git treats every file as big and writes all of them into
 # one pack. Loose objects would take several times as long.
 g update-index -q --refresh >/dev/null || :
+# Exit code 1 means that some files can't be added. Any other one means that none was.
 g -c core.bigFileThreshold=1 -c core.fsync=none add -A --ignore-errors . >&2 || case $? in 1) complete=0 ;; *) exit 128 ;; esac
 empty() { g hash-object -t tree -w --stdin </dev/null; }
 from=\${base:-$(empty)}
