@@ -91,7 +91,7 @@ async function runOverHttp({ url, key }: Listening, agent: Agent, command: strin
     return answered;
   };
   const { id } = await read(await ask('POST', '', { command }));
-  const count = await countBytes(await ask('GET', `/${id}/output?follow=true`));
+  const count = await countBytes(await ask('GET', `/${id}/output?follow=true&hold=true`));
   const { status, exit_code: code } = await read(await ask('GET', `/${id}`));
   if (status !== 'exited' || code !== 0) throw new Error(`the command is ${status}, with ${code}`);
   return count;

@@ -9,6 +9,8 @@ type OutputStream = 'stdout' | 'stderr';
 export interface AttachOptions extends FollowOptions {
   /** Whether to take over from another writer. Default: input is accepted only if no other client writes. */
   readonly takeover?: boolean | undefined;
+  /** Whether the command waits while its output is not read, like one that writes to a pipe. Default: output may be dropped instead. */
+  readonly hold?: boolean | undefined;
   /** Called when the server refuses what was sent. */
   readonly onRefused?: ((message: string) => void) | undefined;
 }
@@ -31,8 +33,9 @@ type Control = Partial<ExecutionEnd> & {
 };
 
 const one = '/api/v1/sandboxes/{id}/executions/{execution_id}';
-/** With more unread bytes, the client disconnects until they are read, because a WebSocket can't slow down the server. */
-const maxUnreadBytes = 8 << 20;
+/** The server sends at most this many bytes that are not confirmed, because a WebSocket can't slow down the server. */
+const windowBytes = 4 << 20;
+const confirmedBytes = windowBytes / 4;
 const maxUnsentBytes = 1 << 20;
 const maxMessageBytes = 256 << 10;
 const pollMs = 5;
@@ -51,7 +54,6 @@ export class Attachment implements AsyncIterable<OutputPart> {
   #stream: OutputStream = 'stdout';
   #isWriter = true;
   #input: 'none' | 'sent' | 'closing' | 'closed' = 'none';
-  #unreadBytes = 0;
   /** The error that makes a reconnect useless. */
   #failure: unknown = null;
   /** The socket for input; null while there is none. */
@@ -93,7 +95,7 @@ export class Attachment implements AsyncIterable<OutputPart> {
           reconnection.succeeded();
           this.#socket = socket;
           this.#ready.resolve(socket);
-          yield* this.#read(parts);
+          yield* this.#read(parts, socket);
           if (this.end !== null) return;
         }
       } catch (caught) {
@@ -110,7 +112,7 @@ export class Attachment implements AsyncIterable<OutputPart> {
     const bytes = typeof input === 'string' ? new TextEncoder().encode(input) : input;
     for (let at = 0; at < bytes.length; at += maxMessageBytes) {
       const socket = await this.#ready.promise;
-      while (socket.readyState === 1 && (socket.bufferedAmount > maxUnsentBytes || this.#unreadBytes > maxUnreadBytes)) await sleep(pollMs);
+      while (socket.readyState === 1 && socket.bufferedAmount > maxUnsentBytes) await sleep(pollMs);
       this.#input = 'sent';
       socket.send(bytes.slice(at, at + maxMessageBytes));
     }
@@ -133,14 +135,18 @@ export class Attachment implements AsyncIterable<OutputPart> {
     (await this.#ready.promise).send(JSON.stringify(message));
   }
 
-  async *#read(parts: ReadableStream<OutputPart>): AsyncGenerator<OutputPart, void> {
+  async *#read(parts: ReadableStream<OutputPart>, socket: ClientSocket): AsyncGenerator<OutputPart, void> {
     const reader = parts.getReader();
+    let unconfirmed = 0;
     try {
       for (;;) {
         const { done, value } = await reader.read();
         if (done) return;
-        this.#unreadBytes -= value.bytes.length;
         yield value;
+        unconfirmed += value.bytes.length;
+        if (unconfirmed < confirmedBytes) continue;
+        socket.send(JSON.stringify({ read: unconfirmed }));
+        unconfirmed = 0;
       }
     } finally {
       await reader.cancel();
@@ -151,10 +157,10 @@ export class Attachment implements AsyncIterable<OutputPart> {
   async #connect() {
     const { connectMs, silenceMs, url, options } = this.#connection;
     const { id, sandbox_id } = this.#execution;
-    const { takeover, signal } = this.#options;
+    const { takeover, hold, signal } = this.#options;
     const { ticket } = await this.#connection.request('GET /api/v1/events/ticket', { signal });
     const { stdout: after, stderr: after_stderr } = this.#offsets;
-    const query = { after, after_stderr, ticket, takeover };
+    const query = { after, after_stderr, ticket, takeover, hold, window: windowBytes };
     const address = url.replace(/^http/i, 'ws') + addressOf(`${one}/attach`, { id: sandbox_id, execution_id: id }, query);
     const watch = new Watchdog(signal);
     const socket: ClientSocket = options.openSocket === undefined ? new WebSocket(address) : options.openSocket(address);
@@ -189,7 +195,7 @@ export class Attachment implements AsyncIterable<OutputPart> {
           watch.restart('silence', silenceMs);
           if (data instanceof ArrayBuffer) controller.enqueue(this.#partOf(data));
           else this.#take(JSON.parse(String(data)) as Control);
-          if (this.#failure !== null || (this.#unreadBytes > maxUnreadBytes && this.#canReconnect())) leave();
+          if (this.#failure !== null) leave();
         });
         // A close event follows.
         socket.addEventListener('error', () => {});
@@ -211,7 +217,6 @@ export class Attachment implements AsyncIterable<OutputPart> {
   #partOf(data: ArrayBuffer): OutputPart {
     const stream = this.#stream;
     this.#offsets[stream] = (this.#offsets[stream] ?? 0) + data.byteLength;
-    this.#unreadBytes += data.byteLength;
     return { stream, bytes: new Uint8Array(data) };
   }
 

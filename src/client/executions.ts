@@ -17,6 +17,8 @@ export type RunOptions = Omit<ExecutionRequest, 'command' | 'shell'> & CallOptio
 export interface OutputOptions extends FollowOptions {
   /** The offset of the first byte. */
   readonly after?: number | undefined;
+  /** Whether the command waits while its output is not read, like one that writes to a pipe. Default: output may be dropped instead. */
+  readonly hold?: boolean | undefined;
 }
 
 export interface Finished {
@@ -51,7 +53,8 @@ export class Executions {
     const failed = new AbortController();
     const signal = options.signal === undefined ? failed.signal : AbortSignal.any([options.signal, failed.signal]);
     try {
-      const [stdout, stderr] = await Promise.all([execution.text('stdout', { signal }), execution.text('stderr', { signal })]);
+      const reading = { signal, hold: true };
+      const [stdout, stderr] = await Promise.all([execution.text('stdout', reading), execution.text('stderr', reading)]);
       const { exit_code, status_reason } = await execution.refresh({ signal });
       await execution.delete({ signal });
       return { exit_code, status_reason, stdout, stderr };
@@ -105,7 +108,7 @@ export class Execution {
     for (let isOpen = false; ;) {
       let error: unknown = connectionLost();
       try {
-        const query = { stream, after, follow: true };
+        const query = { stream, after, follow: true, hold: options.hold };
         const response = await this.#connection.open(`GET ${one}/output`, { ...this.#input({ signal }), query });
         isOpen = true;
         reconnection.succeeded();

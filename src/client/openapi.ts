@@ -996,6 +996,11 @@ export interface Operations {
       readonly after?: number | undefined;
       /** Go on until the command has ended. */
       readonly follow?: boolean | undefined;
+      /**
+       * While output is followed: the command waits while this client is behind, as for the reader of a pipe, so no output is dropped.
+       * Works only on the server that started the command. Default: the command never waits.
+       */
+      readonly hold?: boolean | undefined;
     } | undefined;
     readonly response: Response;
   };
@@ -1014,6 +1019,16 @@ export interface Operations {
       readonly after_stderr?: number | undefined;
       /** Take the writer's place. */
       readonly takeover?: boolean | undefined;
+      /**
+       * While output is followed: the command waits while this client is behind, as for the reader of a pipe, so no output is dropped.
+       * Works only on the server that started the command. Default: the command never waits.
+       */
+      readonly hold?: boolean | undefined;
+      /**
+       * The server sends at most about this many bytes that the client has not confirmed with `{"read": bytes}`. For clients whose
+       * WebSocket can not stop reading. Default: no limit.
+       */
+      readonly window?: number | undefined;
       /** A ticket instead of the key, for browsers: they cannot send the header with the key here. */
       readonly ticket?: string | undefined;
     } | undefined;

@@ -48,6 +48,11 @@ export interface OutputRequest {
   readonly after: number;
   /** True: continue until the command has ended. */
   readonly follow: boolean;
+  /**
+   * True: the command waits while this reader is behind, as for the reader of a pipe. Only with `follow`, and only in the process that
+   * started the command. Default: a slow reader does not block the command.
+   */
+  readonly hold?: boolean;
 }
 
 /** The kept bytes of an output, as offsets from `oldest` to `end`. `end` is how many bytes the command has written. */
@@ -93,9 +98,9 @@ export interface SandboxExecutions {
   ended(sandboxId: string, executionId: string, signal: AbortSignal): Promise<ExecutionState>;
 
   /**
-   * Returns the output from the offset `after` on: the kept bytes, or with `follow` all until the command has ended. A slow reader does not
-   * block the command. The stream fails with `output_dropped {oldest}`, also in the middle, if the next byte is not kept any more. If the
-   * offset is beyond the end, the stream waits (`follow`) or is empty.
+   * Returns the output from the offset `after` on: the kept bytes, or with `follow` all until the command has ended. The stream fails with
+   * `output_dropped {oldest}`, also in the middle, if the next byte is not kept any more. If the offset is beyond the end, the stream waits
+   * (`follow`) or is empty.
    */
   output(
     sandboxId: string, executionId: string, request: OutputRequest, signal: AbortSignal,

@@ -3,15 +3,14 @@ import { createHash } from 'node:crypto';
 import { isFailureOf } from '../../src/domain/failure.ts';
 import type { ContractCase } from './contract.ts';
 import {
-  executionCases, checkNumbered, type ExecutionsCase, floodBytes, numberedBytes, type SandboxExecutionsHarness, startBeating,
+  executionCases, checkNumbered, type ExecutionsCase, numberedBytes, type SandboxExecutionsHarness, startBeating,
 } from './sandbox-executions-harness.ts';
+import { slowReaderCases } from './sandbox-executions-slow-readers.ts';
 import { survivalCases } from './sandbox-executions-survival.ts';
 import { tamperedCases } from './sandbox-executions-tampered.ts';
 import { terminalCases } from './sandbox-executions-terminals.ts';
 import { isFailing } from './sandbox-runtime-beats.ts';
 import { eventually, freeze, never } from './sandbox-runtime-harness.ts';
-
-const isDropped = (error: unknown): boolean => isFailureOf(error, 'output_dropped') && error.context.oldest > 0;
 
 const falseIfNotRunning = (error: unknown): false => {
   if (!isFailureOf(error, 'sandbox_not_running')) throw error;
@@ -118,22 +117,6 @@ export const basicCases: readonly ExecutionsCase[] = [
     },
   ],
   [
-    'does not slow down a command if nobody reads, and reports the dropped output',
-    async ({ start, runtime, sandboxId }) => {
-      const execution = await start('floods');
-      const slow = (await runtime.executions.output(sandboxId, execution.id, { stream: 'stdout', after: 0, follow: true }, never)).getReader();
-      await slow.read();
-      const { exitCode, stdout: { oldest, end } } = await execution.ended();
-      assert.deepEqual([exitCode, end], [0, floodBytes]);
-      assert.ok(oldest > 0);
-      await assert.rejects(async () => {
-        while (!(await slow.read()).done);
-      }, isDropped);
-      await assert.rejects(execution.rest(0), isDropped);
-      assert.equal((await execution.rest(oldest)).length, floodBytes - oldest);
-    },
-  ],
-  [
     'fails with execution_not_found for an unknown or removed execution',
     async ({ start, runtime, sandboxId, launch }) => {
       const { executions } = runtime;
@@ -220,7 +203,7 @@ export const basicCases: readonly ExecutionsCase[] = [
 /** The contract of the executions of every sandbox runtime. */
 export function sandboxExecutionsContract(createHarness: () => Promise<SandboxExecutionsHarness>): ContractCase[] {
   return [
-    ...executionCases(createHarness, [...basicCases, ...terminalCases]),
+    ...executionCases(createHarness, [...basicCases, ...slowReaderCases, ...terminalCases]),
     ...executionCases(createHarness, survivalCases, ({ traits }) => traits.durable),
     ...executionCases(createHarness, tamperedCases, ({ folder }) => folder !== undefined),
   ];

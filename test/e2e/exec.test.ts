@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { items } from '../support/client.ts';
 import { cleanEnv, executable, runSkep, runSkepWithInput, startServedSandbox, type ServedSandbox } from '../support/server.ts';
@@ -28,6 +29,19 @@ describe('skep exec', () => {
     const bytes = Buffer.from(Array.from({ length: 3_000_000 }, (_, index) => (index * 7) % 256));
     const { code, stdout } = await runSkepWithInput(['exec', '-i', sandbox, 'cat'], env, bytes);
     expect([code, stdout.equals(bytes)]).toEqual([0, true]);
+  });
+
+  test('makes the command wait for a slow reader, so no output is dropped', async () => {
+    const child = spawn(process.execPath, [executable, 'exec', sandbox, 'head', '-c', String(96 << 20), '/dev/zero'], {
+      env: cleanEnv(env), stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const exited = once(child, 'exit');
+    let bytes = 0;
+    for await (const part of child.stdout) {
+      bytes += Buffer.from(part).length;
+      await pause(1);
+    }
+    expect([bytes, await exited]).toEqual([96 << 20, [0, null]]);
   });
 
   test('passes SIGTERM to the command', async () => {

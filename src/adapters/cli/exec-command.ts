@@ -98,7 +98,7 @@ async function executeAttached(client: SkepClient, sandboxId: string, command: r
     const terminal = tty ? sizeOf(stdout) : null;
     const execution = await executions.start(command, { env, stdin: interactive, tty: terminal, working_dir: workdir });
     const refused = (message: string): void => void stderr.write(`skep: ${safeLine(message)}${isRaw ? '\r' : ''}\n`);
-    const attachment = execution.attach({ takeover: true, onRefused: refused, signal: output.signal });
+    const attachment = execution.attach({ takeover: true, hold: true, onRefused: refused, signal: output.signal });
     const leave = (): void => output.abort(new CommandError('The server does not answer. The command may still run in the sandbox.'));
     const input = forwardInput(attachment, { interactive, tty }, leave);
     stop = input.stop;

@@ -75,7 +75,7 @@ async function* follow(call: ServiceCall, execution: ExecutionRecord): AsyncGene
   const { id, tty } = execution;
   yield { event: { start: { pid: pidOf(execution) } } };
   const open = async (stream: 'stdout' | 'stderr'): Promise<ReadableStream<Uint8Array>> =>
-    (await skep.executions.output(scope, sandboxId, id, { stream, after: null, follow: true }, ends)).bytes;
+    (await skep.executions.output(scope, sandboxId, id, { stream, after: null, follow: true, hold: true }, ends)).bytes;
   try {
     const stdout = await open('stdout');
     const outputs = tty ? { pty: stdout } : { stdout, stderr: await open('stderr') };

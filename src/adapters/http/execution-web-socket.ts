@@ -18,6 +18,7 @@ export const terminalSize = z
   .strictObject({ cols: z.int().min(1).max(10_000), rows: z.int().min(1).max(10_000) })
   .meta({ id: 'TerminalSize', example: { cols: 80, rows: 24 } });
 
+const confirmation = z.strictObject({ read: z.int().min(1) });
 const control = z.union([
   z.strictObject({ resize: terminalSize }),
   z.strictObject({ signal: signalName }),
@@ -56,6 +57,8 @@ interface AttachmentDeps {
   readonly outputs: Readonly<Partial<Record<OutputStream, Output>>>;
   readonly mayWrite: boolean;
   readonly takeover: boolean;
+  /** The limit of sent bytes that the client has not confirmed. */
+  readonly windowBytes: number;
   /** Fires when the attachment must end. */
   readonly ends: AbortSignal;
   /** Returns the close code of the WebSocket for that case. */
@@ -76,6 +79,8 @@ export class ExecutionWebSocket {
   /** The stream to which the last sent bytes belong. */
   #stream: OutputStream | null = null;
   #releaseWriter: (() => void) | null = null;
+  #unconfirmedBytes = 0;
+  #confirmed = Promise.withResolvers<void>();
   #isAlive = true;
   /** Signals and sizes are passed on one after the other. */
   #controls: Promise<void> = Promise.resolve();
@@ -111,6 +116,7 @@ export class ExecutionWebSocket {
       ends.removeEventListener('abort', end);
       this.#releaseWriter?.();
       this.#input.end();
+      this.#confirm(Infinity);
       for (const { bytes } of Object.values(this.#deps.outputs)) if (!bytes.locked) bytes.cancel().catch(() => {});
     });
     try {
@@ -129,7 +135,7 @@ export class ExecutionWebSocket {
     await Promise.all([stdout && this.#sendOutput('stdout', stdout), stderr && this.#sendOutput('stderr', stderr)]);
   }
 
-  /** Sends the bytes as fast as the client reads. */
+  /** Sends the bytes as fast as the client reads and confirms them. */
   async #sendOutput(stream: OutputStream, { from, bytes }: Output): Promise<void> {
     let offset = from;
     for await (const part of bytes) {
@@ -139,7 +145,15 @@ export class ExecutionWebSocket {
       const { promise, resolve, reject } = Promise.withResolvers<void>();
       this.#socket.send(part, { binary: true }, (error) => (error == null ? resolve() : reject(error)));
       await promise;
+      this.#unconfirmedBytes += part.length;
+      while (this.#unconfirmedBytes >= this.#deps.windowBytes) await this.#confirmed.promise;
     }
+  }
+
+  #confirm(bytes: number): void {
+    this.#unconfirmedBytes -= bytes;
+    this.#confirmed.resolve();
+    this.#confirmed = Promise.withResolvers();
   }
 
   async #sendEnd(): Promise<void> {
@@ -149,12 +163,15 @@ export class ExecutionWebSocket {
   }
 
   #handleMessage(data: Buffer, isBinary: boolean): void {
+    const message = isBinary ? undefined : parseJson(z.union([confirmation, control]), data.toString());
+    if (message !== undefined && 'read' in message) return this.#confirm(message.read);
     if (this.#releaseWriter === null) {
       return this.#sendError('not_writer', 'Another client is attached as the writer, or your key can only read.');
     }
     if (isBinary) return this.#input.push(data);
-    const message = parseJson(control, data.toString());
-    if (message === undefined) return this.#sendError('invalid_request', 'A text message must be JSON with resize, signal or close_input.');
+    if (message === undefined) {
+      return this.#sendError('invalid_request', 'A text message must be JSON with resize, signal, close_input or read.');
+    }
     this.#control(message);
   }
 

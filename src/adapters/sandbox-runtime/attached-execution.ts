@@ -19,7 +19,7 @@ const brokenConnectionCode = 126;
 
 type AttachedTo = Execution & Pick<HostExecution, 'resize'>;
 
-/** A command whose output is kept in this process. The command never has to wait for a reader. */
+/** A command whose output is kept in this process. The command waits only for a reader that holds it. */
 export class AttachedExecution {
   readonly execution: AttachedTo;
   readonly stdout = new OutputBuffer(keptBytes);
@@ -98,6 +98,7 @@ export class AttachedExecution {
     const { stdout, stderr } = this.execution;
     const drained = Promise.all([this.#drain(stdout, this.stdout), this.#drain(stderr, this.#isTerminal ? this.stdout : this.stderr)]);
     const code = await Promise.race([this.execution.exited, ...(this.isDurable ? [connectionLost(drained)] : [])]);
+    for (const output of [this.stdout, this.stderr]) output.release();
     await Promise.race([drained, pause(openOutputMs, undefined, { ref: false })]);
     this.#exit = { code };
     for (const output of [this.stdout, this.stderr]) output.finish();
@@ -109,6 +110,7 @@ export class AttachedExecution {
     for await (const chunk of source) {
       target.append(chunk);
       this.#onOutput(chunk.length);
+      await target.room();
     }
   }
 }

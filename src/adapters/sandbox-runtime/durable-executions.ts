@@ -225,17 +225,17 @@ export class DurableExecutions implements SandboxExecutions {
   }
 
   async *#readLocal(
-    local: AttachedExecution, sandboxId: string, executionId: string, { stream, after, follow }: OutputRequest, signal: AbortSignal,
+    local: AttachedExecution, sandboxId: string, executionId: string, request: OutputRequest, signal: AbortSignal,
   ): AsyncGenerator<Uint8Array, void> {
-    let at = after;
+    let { after } = request;
     const readOlder = (from: number, cancelled: AbortSignal): AsyncIterable<Uint8Array> =>
-      this.#reader.read(sandboxId, executionId, { stream, after: from, follow: false }, cancelled);
-    for await (const chunk of local[stream].read(after, follow, signal, local.isDurable ? readOlder : undefined)) {
-      at += chunk.length;
+      this.#reader.read(sandboxId, executionId, { ...request, after: from, follow: false }, cancelled);
+    for await (const chunk of local[request.stream].read(request, signal, local.isDurable ? readOlder : undefined)) {
+      after += chunk.length;
       yield chunk;
     }
     // The connection may have been lost before the command ended.
-    if (local.isEndUncertain) yield* this.#reader.read(sandboxId, executionId, { stream, after: at, follow }, signal);
+    if (local.isEndUncertain) yield* this.#reader.read(sandboxId, executionId, { ...request, after }, signal);
   }
 
   /** Returns undefined for an execution that has to be read from the sandbox. */

@@ -1,6 +1,6 @@
 import { raceSignal } from '../shared/timeout.ts';
 import { Failure } from '../../domain/failure.ts';
-import type { KeptOutput } from '../../ports/sandbox-executions.ts';
+import type { KeptOutput, OutputRequest } from '../../ports/sandbox-executions.ts';
 
 /** Smaller pieces are collected in blocks of this size. */
 const blockBytes = 4_096;
@@ -9,13 +9,20 @@ export function dropped(oldest: number): Failure<'output_dropped'> {
   return new Failure('output_dropped', { oldest });
 }
 
-/** The newest bytes of an output, in memory. Any number of readers can follow them. A slow reader never blocks the writer. */
+/** How far a reader that holds the writer may be behind. It is less than the bytes that a buffer keeps. */
+const maxBehindBytes = 1 << 20;
+
+/** The newest bytes of an output, in memory. Any number of readers can follow them. */
 export class OutputBuffer implements KeptOutput {
   readonly #limitBytes: number;
   readonly #blocks: { readonly start: number; readonly bytes: Uint8Array; length: number }[] = [];
   #end = 0;
   #isOver = false;
+  #isReleased = false;
   #changed = Promise.withResolvers<void>();
+  /** The positions of the readers that hold the writer. */
+  readonly #holding = new Set<{ at: number }>();
+  #roomChanged = Promise.withResolvers<void>();
 
   /** Keeps at least this many bytes. */
   constructor(limitBytes: number) {
@@ -63,30 +70,54 @@ export class OutputBuffer implements KeptOutput {
     this.#wake();
   }
 
+  /** Waits until no reader that holds the writer is too far behind. */
+  async room(): Promise<void> {
+    while (!this.#isReleased && [...this.#holding].some(({ at }) => this.#end - at > maxBehindBytes)) await this.#roomChanged.promise;
+  }
+
+  /** From now on, no reader holds the writer. */
+  release(): void {
+    this.#isReleased = true;
+    this.#wakeWriter();
+  }
+
   /**
    * Yields the bytes from the offset `after` on, up to the present end, or with `follow` to the end of the output. Bytes that are no longer
    * in memory come from `older`. Without `older`, throws `output_dropped`.
    */
   async *read(
-    after: number, follow: boolean, signal: AbortSignal, older?: (at: number, signal: AbortSignal) => AsyncIterable<Uint8Array>,
+    { after, follow, hold = false }: Omit<OutputRequest, 'stream'>, signal: AbortSignal,
+    older?: (at: number, signal: AbortSignal) => AsyncIterable<Uint8Array>,
   ): AsyncGenerator<Uint8Array, void> {
     const until = follow ? Infinity : this.#end;
-    for (let at = after; at < until; ) {
-      if (at < this.oldest) {
-        if (older === undefined) throw dropped(this.oldest);
-        const from = at;
-        for await (const chunk of older(at, signal)) {
-          at += chunk.length;
-          yield chunk;
+    const reader = { at: after };
+    const advance = (bytes: number): void => {
+      reader.at += bytes;
+      if (hold) this.#wakeWriter();
+    };
+    if (hold && follow) this.#holding.add(reader);
+    try {
+      while (reader.at < until) {
+        if (reader.at < this.oldest) {
+          if (older === undefined) throw dropped(this.oldest);
+          const from = reader.at;
+          for await (const chunk of older(from, signal)) {
+            yield chunk;
+            advance(chunk.length);
+          }
+          if (reader.at === from) throw dropped(this.oldest);
+          continue;
         }
-        if (at === from) throw dropped(this.oldest);
-        continue;
+        const chunk = this.#chunkAt(reader.at).subarray(0, until - reader.at);
+        if (chunk.length > 0) {
+          yield chunk;
+          advance(chunk.length);
+        } else if (this.#isOver) return;
+        else await raceSignal(this.#changed.promise, signal);
       }
-      const chunk = this.#chunkAt(at).subarray(0, until - at);
-      at += chunk.length;
-      if (chunk.length > 0) yield chunk;
-      else if (this.#isOver) return;
-      else await raceSignal(this.#changed.promise, signal);
+    } finally {
+      this.#holding.delete(reader);
+      this.#wakeWriter();
     }
   }
 
@@ -98,6 +129,11 @@ export class OutputBuffer implements KeptOutput {
   #wake(): void {
     this.#changed.resolve();
     this.#changed = Promise.withResolvers();
+  }
+
+  #wakeWriter(): void {
+    this.#roomChanged.resolve();
+    this.#roomChanged = Promise.withResolvers();
   }
 }
 

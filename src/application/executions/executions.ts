@@ -54,6 +54,8 @@ export interface ReadOutputRequest {
   readonly after: number | null;
   /** If true, the stream continues until the command ends. */
   readonly follow: boolean;
+  /** If true, the command waits while the reader is behind, but only on the server that started it. Default: false. */
+  readonly hold?: boolean;
 }
 
 export interface Output {
@@ -65,19 +67,19 @@ export interface Output {
 /** How much past output of a terminal is returned if no offset is given, in bytes. */
 const screenfulBytes = 64 * 1024;
 
-/** Returns the output of the execution. Throws `output_dropped`; the stream fails so if its reader is too slow. */
+/** Returns the output of the execution. Throws `output_dropped`; the stream fails so if a reader that does not hold is too slow. */
 async function readOutput(
-  deps: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, id: string, { stream, after, follow }: ReadOutputRequest,
+  deps: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, id: string, { after, ...request }: ReadOutputRequest,
   signal: AbortSignal,
 ): Promise<Output> {
   const { runtime } = deps;
   const { sandbox, execution } = await getSandboxExecution(deps, scope, sandboxId, id);
   const { instanceId } = sandbox;
   return await withRecordFailures(sandbox, async () => {
-    const { oldest, end } = (await runtime.executions.state(instanceId, id))[stream];
+    const { oldest, end } = (await runtime.executions.state(instanceId, id))[request.stream];
     const from = after ?? Math.max(oldest, execution.tty ? end - screenfulBytes : 0);
     if (from < oldest) throw new Failure('output_dropped', { oldest });
-    return { from, bytes: await runtime.executions.output(instanceId, id, { stream, after: from, follow }, signal) };
+    return { from, bytes: await runtime.executions.output(instanceId, id, { ...request, after: from }, signal) };
   });
 }
 

@@ -112,6 +112,26 @@ describe('attached clients', () => {
     reader.socket.send(JSON.stringify({ signal: 'SIGKILL' }));
     expect(await reader.told(({ error }) => error !== undefined)).toMatchObject({ error: { code: 'not_writer' } });
   });
+
+  test('with a window receive no more than it until they confirm', async () => {
+    const client = attached(await run({ command: ['random'] }), '?window=65536', { 'X-Session-API-Key': world.keys.reader });
+    const received = () => client.bytes.stdout.length;
+    await until(received, (bytes) => bytes >= 65_536);
+    const heartbeats = client.controls.length;
+    await until(() => client.controls.length, (now) => now >= heartbeats + 3);
+    expect(received()).toBeLessThan(65_536 + 10_000);
+    let confirmed = 0;
+    const confirm = () => {
+      const read = received() - confirmed;
+      if (read > 0) client.socket.send(JSON.stringify({ read }));
+      confirmed += read;
+    };
+    confirm();
+    client.socket.on('message', confirm);
+    await client.told(isEnd);
+    expect(client.bytes.stdout.equals(randomOutput)).toBe(true);
+    expect(client.controls.filter(({ error }) => error !== undefined)).toEqual([]);
+  });
 });
 
 describe('attaching', () => {

@@ -18,7 +18,7 @@ export function memoryExecutions(engine: MemoryEngine): SandboxExecutions {
     const execution = engine.execution(sandboxId, executionId);
     const before = handedOver.get(execution) ?? { bytes: 0, isCut: false };
     const never = new AbortController().signal;
-    const output = (stream: OutputStream, from: number) => streamOf(never, (cancelled) => execution[stream].read(from, true, cancelled));
+    const output = (stream: OutputStream, from: number) => streamOf(never, (cancelled) => execution[stream].read({ after: from, follow: true }, cancelled));
     return {
       stdin: new WritableStream<Uint8Array>({
         async write(chunk) {
@@ -47,10 +47,10 @@ export function memoryExecutions(engine: MemoryEngine): SandboxExecutions {
     },
     state: async (sandboxId, executionId) => engine.execution(sandboxId, executionId).state,
     ended: async (sandboxId, executionId, signal) => raceSignal(engine.execution(sandboxId, executionId).ended, signal),
-    async output(sandboxId, executionId, { stream, after, follow }, signal) {
+    async output(sandboxId, executionId, { stream, ...request }, signal) {
       signal.throwIfAborted();
       const execution = engine.execution(sandboxId, executionId);
-      return streamOf(signal, (cancelled) => execution[stream].read(after, follow, cancelled));
+      return streamOf(signal, (cancelled) => execution[stream].read(request, cancelled));
     },
     async write(sandboxId, executionId, content, close, signal) {
       const execution = engine.execution(sandboxId, executionId);

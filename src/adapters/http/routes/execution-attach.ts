@@ -13,10 +13,21 @@ const maxOffset = 999_999_999_999_999;
 /** A query parameter that is an offset in bytes. */
 export const offset = (description: string) => wholeNumber(0, maxOffset).optional().meta({ description });
 
+export const holdQuery = flag(
+  'While output is followed: the command waits while this client is behind, as for the reader of a pipe, so no output is dropped. Works ' +
+  'only on the server that started the command. Default: the command never waits.',
+);
+
 const attachQuery = z.object({
   after: offset('The offset of the first byte of standard output. Default: what is kept, and of a terminal the last screenfuls.'),
   after_stderr: offset('The same for standard error.'),
   takeover: flag("Take the writer's place."),
+  hold: holdQuery,
+  window: wholeNumber(65_536, 1 << 30).optional().meta({
+    description:
+      'The server sends at most about this many bytes that the client has not confirmed with `{"read": bytes}`. For clients whose ' +
+      'WebSocket can not stop reading. Default: no limit.',
+  }),
   ticket: ticketQuery,
 });
 
@@ -29,8 +40,8 @@ export const attachOperation = operation({
   description:
     'Binary messages are input and output bytes. Text messages are control messages in JSON, which a client may ignore: ' +
     '`{"stream", "offset"}` comes when the following bytes are of another stream, `{"writer"}` says whether your input is accepted, and ' +
-    'the last one has `status` and `exit_code`. You can send `{"resize": {"cols", "rows"}}`, `{"signal"}` and `{"close_input": true}`. ' +
-    'Many clients can be attached; only one of them can write.',
+    'the last one has `status` and `exit_code`. You can send `{"resize": {"cols", "rows"}}`, `{"signal"}`, `{"close_input": true}` and ' +
+    '`{"read": bytes}`. Many clients can be attached; only one of them can write.',
   params: executionPath,
   query: attachQuery,
   takesTicket: true,
@@ -51,11 +62,11 @@ async function openAttachment(
   const { tty } = await skep.executions.get(scope, sandboxId, executionId);
   const ends = context.openStream();
   const read = (stream: 'stdout' | 'stderr', after = null as number | null) =>
-    skep.executions.output(scope, sandboxId, executionId, { stream, after, follow: true }, ends);
+    skep.executions.output(scope, sandboxId, executionId, { stream, after, follow: true, hold: query.hold ?? false }, ends);
   const outputs = { stdout: await read('stdout', query.after), ...(!tty && { stderr: await read('stderr', query.after_stderr) }) };
   const attachment = {
     executions: skep.executions, writers: http.writers, scope, sandboxId, executionId, outputs, ends, mayWrite: principal.access !== 'read',
-    takeover: query.takeover ?? false, closeCode: () => (http.ending.aborted ? 1001 : 1008),
+    takeover: query.takeover ?? false, windowBytes: query.window ?? Infinity, closeCode: () => (http.ending.aborted ? 1001 : 1008),
     heartbeatMs: http.options.heartbeatMs ?? defaultHeartbeatMs,
   };
   return new Upgrade((socket) => void new ExecutionWebSocket(socket, attachment).serve());

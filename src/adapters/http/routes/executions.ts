@@ -9,7 +9,7 @@ import { byteStream, noContent, operation, StreamedBody } from '../operation.ts'
 import { pageQuery, pageSchema, readPage } from '../page-token.ts';
 import { presenter } from '../presenter.ts';
 import { takeBody } from '../request-input.ts';
-import { attachOperation, executionPath, offset } from './execution-attach.ts';
+import { attachOperation, executionPath, holdQuery, offset } from './execution-attach.ts';
 
 const executionResource = z
   .object({
@@ -57,6 +57,7 @@ const outputQuery = z.object({
     .meta({ description: 'For a command in a terminal, `tty` and `stdout` are the same.', override: { default: 'stdout' } }),
   after: offset('The offset of the first byte. Default: 0.'),
   follow: flag('Go on until the command has ended.'),
+  hold: holdQuery,
 });
 
 const inputQuery = z.object({ close: flag('Close the input afterwards.') });
@@ -160,7 +161,7 @@ const output = operation({
     const { skep, scope } = context;
     const ends = context.openStream();
     const stream = query.stream === 'stderr' ? 'stderr' : 'stdout';
-    const request = { stream, after: query.after ?? 0, follow: query.follow ?? false } as const;
+    const request = { stream, after: query.after ?? 0, follow: query.follow ?? false, hold: query.hold ?? false } as const;
     const { bytes } = await skep.executions.output(scope, params.id, params.execution_id, request, ends);
     return new StreamedBody(bytes, ends);
   },

@@ -3,6 +3,7 @@ import {
   executionCases, executionCommands, type ExecutionsCase, type SandboxExecutionsHarness,
 } from '../../../contracts/sandbox-executions-harness.ts';
 import { basicCases, sandboxExecutionsContract } from '../../../contracts/sandbox-executions.ts';
+import { slowReaderCases } from '../../../contracts/sandbox-executions-slow-readers.ts';
 import { survivalCases } from '../../../contracts/sandbox-executions-survival.ts';
 import { tamperedCases } from '../../../contracts/sandbox-executions-tampered.ts';
 import { terminalCases } from '../../../contracts/sandbox-executions-terminals.ts';
@@ -43,7 +44,7 @@ const variants: readonly Variant[] = [
     program: withoutFifos,
     durable: false,
     terminals: 'attached',
-    cases: basicCases,
+    cases: [...basicCases, ...slowReaderCases],
   },
 ];
 

@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict';
+import { setTimeout as pause } from 'node:timers/promises';
+import { isFailureOf } from '../../src/domain/failure.ts';
+import { type ExecutionsCase, floodBytes } from './sandbox-executions-harness.ts';
+import { never } from './sandbox-runtime-harness.ts';
+
+const isDropped = (error: unknown): boolean => isFailureOf(error, 'output_dropped') && error.context.oldest > 0;
+
+/** What happens if a command writes faster than its output is read. */
+export const slowReaderCases: readonly ExecutionsCase[] = [
+  [
+    'does not slow down a command if nobody reads, and reports the dropped output',
+    async ({ start, runtime, sandboxId }) => {
+      const execution = await start('floods');
+      const slow = (await runtime.executions.output(sandboxId, execution.id, { stream: 'stdout', after: 0, follow: true }, never)).getReader();
+      await slow.read();
+      const { exitCode, stdout: { oldest, end } } = await execution.ended();
+      assert.deepEqual([exitCode, end], [0, floodBytes]);
+      assert.ok(oldest > 0);
+      await assert.rejects(async () => {
+        while (!(await slow.read()).done);
+      }, isDropped);
+      await assert.rejects(execution.rest(0), isDropped);
+      assert.equal((await execution.rest(oldest)).length, floodBytes - oldest);
+    },
+  ],
+  [
+    'makes a command wait for a reader that holds it, until this reader leaves',
+    async ({ start, runtime, sandboxId }) => {
+      const execution = await start('floods');
+      const request = { stream: 'stdout', after: 0, follow: true, hold: true } as const;
+      const holding = (await runtime.executions.output(sandboxId, execution.id, request, never)).getReader();
+      let read = 0;
+      for (let mib = 1; mib <= 32; mib += 1) {
+        while (read < mib << 20) read += (await holding.read()).value?.length ?? assert.fail('the output ended');
+        // A command that does not wait writes more than 32 MiB meanwhile.
+        await pause(10);
+      }
+      const { status, stdout } = await execution.state();
+      assert.equal(status, 'running');
+      assert.ok(stdout.end - read < 8 << 20, `${stdout.end - read} bytes ahead`);
+      await holding.cancel();
+      assert.deepEqual([(await execution.ended()).exitCode, (await execution.state()).stdout.end], [0, floodBytes]);
+    },
+  ],
+  [
+    'drops nothing for a reader that holds the command to its end',
+    async ({ start, runtime, sandboxId }) => {
+      const { id } = await start('floods');
+      let read = 0;
+      const request = { stream: 'stdout', after: 0, follow: true, hold: true } as const;
+      for await (const chunk of await runtime.executions.output(sandboxId, id, request, never)) read += chunk.length;
+      assert.equal(read, floodBytes);
+    },
+  ],
+];
