@@ -38,6 +38,8 @@ const windowBytes = 4 << 20;
 const confirmedBytes = windowBytes / 4;
 const maxUnsentBytes = 1 << 20;
 const maxMessageBytes = 256 << 10;
+/** How often in a row no WebSocket may open although the server answers. It can have been away meanwhile. */
+const maxRefusals = 3;
 const pollMs = 5;
 
 /**
@@ -62,6 +64,7 @@ export class Attachment implements AsyncIterable<OutputPart> {
   #ready = deferred<ClientSocket>();
   /** Whether an iteration has ended. */
   #isLeft = false;
+  #refusals = 0;
 
   constructor(connection: Connection, execution: Execution, options: AttachOptions = {}) {
     this.#connection = connection;
@@ -86,6 +89,8 @@ export class Attachment implements AsyncIterable<OutputPart> {
 
   async *#follow(): AsyncGenerator<OutputPart, void> {
     const reconnection = new Reconnection(this.#connection, this.#options);
+    // The server has returned the execution.
+    reconnection.succeeded();
     for (;;) {
       let error: unknown = connectionLost();
       try {
@@ -93,6 +98,7 @@ export class Attachment implements AsyncIterable<OutputPart> {
         if (!(await opened)) await this.#throwRefusal();
         else {
           reconnection.succeeded();
+          this.#refusals = 0;
           this.#socket = socket;
           this.#ready.resolve(socket);
           yield* this.#read(parts, socket);
@@ -211,7 +217,10 @@ export class Attachment implements AsyncIterable<OutputPart> {
     const { id, sandbox_id } = this.#execution;
     const input = { path: { id: sandbox_id, execution_id: id }, query: { after: this.#offsets.stdout ?? 0 }, signal: this.#options.signal };
     await (await this.#connection.open(`GET ${one}/output`, input)).body?.cancel();
-    throw connectionLost('The server answers, but no WebSocket opens. A proxy in front of the server may not pass WebSockets on.');
+    const refused = 'The server answers, but no WebSocket opens. A proxy in front of the server may not pass WebSockets on.';
+    this.#refusals += 1;
+    if (this.#refusals === maxRefusals) this.#failure = connectionLost(refused);
+    throw connectionLost(refused);
   }
 
   #partOf(data: ArrayBuffer): OutputPart {

@@ -104,6 +104,8 @@ export class Execution {
   async *output(stream: 'stdout' | 'stderr' = 'stdout', options: OutputOptions = {}): AsyncGenerator<Uint8Array, void> {
     const { signal } = options;
     const reconnection = new Reconnection(this.#connection, options);
+    // The server has returned the execution.
+    reconnection.succeeded();
     let after = options.after ?? 0;
     for (let isOpen = false; ;) {
       let error: unknown = connectionLost();

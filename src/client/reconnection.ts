@@ -10,7 +10,7 @@ export interface FollowOptions {
   readonly onLost?: ((failure: SkepError) => void) | undefined;
 }
 
-/** Decides when to reconnect and when to give up. For the first connection, the time limit is that of a request. */
+/** Decides when to reconnect and when to give up. Before the server has answered, the time limit is that of a request. */
 export class Reconnection {
   readonly #options: FollowOptions;
   readonly #limitMs: number;
@@ -23,7 +23,7 @@ export class Reconnection {
     this.#backoff = new Backoff(connection.retryForMs);
   }
 
-  /** To be called after each successful connection. */
+  /** To be called after each successful connection, and at the start if the server has answered before. */
   succeeded(): void {
     this.#wasOpen = true;
     this.#backoff = new Backoff(this.#limitMs);

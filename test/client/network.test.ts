@@ -196,6 +196,19 @@ describe('an output', () => {
   });
 });
 
+test('a command that was started is followed although the server is away for longer than a request is repeated', async () => {
+  const { skep, relay } = await behindRelay({ retryForMs: 0 });
+  await using sandbox = await skep.sandboxes.start({ spec: 'plain', waitUntil: 'running' });
+  const execution = await sandbox.executions.start(['random']);
+  const lost: string[] = [];
+  relay.mishap = first(/ticket|output/, busy(503), lose, busy(502));
+  expect(Buffer.concat(await all(execution.output('stdout', { onLost: ({ code }) => lost.push(code) }))).equals(randomOutput)).toBe(true);
+  relay.mishap = first(/ticket|output/, busy(503), lose, busy(502));
+  const parts = await all(execution.attach({ onLost: ({ code }) => lost.push(code) }));
+  expect(Buffer.concat(parts.map(({ bytes }) => bytes)).equals(randomOutput)).toBe(true);
+  expect(lost).toEqual(['unreachable', 'unreachable']);
+});
+
 test('run ends a command whose output cannot be read, and throws the failure', async () => {
   const { skep, relay } = await behindRelay();
   await using sandbox = await skep.sandboxes.start({ spec: 'plain', waitUntil: 'running' });

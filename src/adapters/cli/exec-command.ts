@@ -6,7 +6,7 @@ import { addPair } from './arguments.ts';
 import { commandName } from '../../client/command-name.ts';
 import { loginShell } from '../../client/executions.ts';
 import {
-  clientOf, CommandError, type Common, duplicateSignalMs, exitOnOutputError, olderNotice, print, subcommand, table, urlHelp,
+  clientOf, CommandError, type Common, duplicateSignalMs, exitOnOutputError, followOptions, olderNotice, print, subcommand, table, urlHelp,
 } from './console.ts';
 import { safeLine } from './safe-text.ts';
 
@@ -98,7 +98,8 @@ async function executeAttached(client: SkepClient, sandboxId: string, command: r
     const terminal = tty ? sizeOf(stdout) : null;
     const execution = await executions.start(command, { env, stdin: interactive, tty: terminal, working_dir: workdir });
     const refused = (message: string): void => void stderr.write(`skep: ${safeLine(message)}${isRaw ? '\r' : ''}\n`);
-    const attachment = execution.attach({ takeover: true, hold: true, onRefused: refused, signal: output.signal });
+    const { onLost, signal } = followOptions(output.signal, refused);
+    const attachment = execution.attach({ takeover: true, hold: true, onRefused: refused, onLost, signal });
     const leave = (): void => output.abort(new CommandError('The server does not answer. The command may still run in the sandbox.'));
     const input = forwardInput(attachment, { interactive, tty }, leave);
     stop = input.stop;
