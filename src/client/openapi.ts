@@ -1053,6 +1053,12 @@ export interface Operations {
       /** The permission bits, octal. Default: those of the existing file, or 0644 for a new file. */
       readonly mode?: string | undefined;
     };
+    readonly headers?: {
+      /** An `ETag`. If the file has another one, the response is 412; with `*`, if there is no file. */
+      readonly 'If-Match'?: string | undefined;
+      /** With `*`, the response is 412 if there is a file. */
+      readonly 'If-None-Match'?: string | undefined;
+    } | undefined;
     readonly body?: Uint8Array<ArrayBuffer> | Blob | ReadableStream<Uint8Array> | undefined;
     readonly response: FileEntry;
   };
@@ -1130,6 +1136,7 @@ export interface ApiFailures {
   readonly payload_too_large: { readonly limit_bytes: number };
   readonly permission_not_found: { readonly permission_id: string };
   readonly port_not_exposed: { readonly sandbox_id: string; readonly port: number; readonly exposed: readonly number[] };
+  readonly precondition_failed: { readonly etag: string | null };
   readonly provider_failed: { readonly provider: string; readonly reason: StatusReason };
   readonly provider_rate_limited: { readonly provider: string; readonly retry_after_seconds: number };
   readonly provider_timeout: { readonly provider: string; readonly limit_ms: number };

@@ -1,5 +1,8 @@
 import type { FileEntry } from '../domain/file-entry.ts';
 
+/** What tells two versions of a file apart. */
+export type FileVersion = Pick<FileEntry, 'size' | 'modifiedAt'>;
+
 /** A part of a file, in bytes. If it reaches beyond the end, the file is read up to its end. */
 export interface ByteRange {
   readonly offset: number;
@@ -18,6 +21,11 @@ export interface WriteOptions {
   readonly mode?: number;
   /** The length of the content, if known. Without it, some runtimes can't write a large file in a sandbox that does not run. */
   readonly size?: number;
+  /**
+   * Called with the file at the path, or null, before the content is read, and again before the file is replaced. Between the second call
+   * and the replacement, no other write of this process replaces it. If it throws, the write fails with that error.
+   */
+  readonly check?: (file: FileVersion | null) => void;
 }
 
 /**

@@ -3,7 +3,7 @@ import { posix } from 'node:path';
 import { buffer, text } from 'node:stream/consumers';
 import { isFailureOf } from '../../src/domain/failure.ts';
 import type { FileEntry } from '../../src/domain/file-entry.ts';
-import type { ByteRange, WriteOptions } from '../../src/ports/sandbox-files.ts';
+import type { ByteRange, FileVersion, WriteOptions } from '../../src/ports/sandbox-files.ts';
 import type { SandboxLaunch } from '../../src/ports/sandbox-runtime.ts';
 import { isFailing } from './sandbox-runtime-beats.ts';
 import { freeze, never, type SandboxRuntimeStage, type StageCase } from './sandbox-runtime-harness.ts';
@@ -102,6 +102,30 @@ export const sandboxFileCases: readonly StageCase[] = [
       assert.equal((await files.read('binary')).length, 70_000);
     },
     'can share',
+  ],
+  [
+    'checks a file before its content is read and before it is replaced, and replaces one file after the other',
+    async (stage) => {
+      const files = filesOf(stage, await stage.begun('counts'));
+      const refused = new Error('another version is there');
+      const writeOver = (expected: FileVersion | null, content: Content) => files.write('guarded/file', content, {
+        check: (found) => {
+          if (found?.size !== expected?.size || found?.modifiedAt !== expected?.modifiedAt) throw refused;
+        },
+      });
+      const first = await writeOver(null, 'first');
+      await assert.rejects(writeOver(null, 'second'), (error) => error === refused);
+      await writeOver(first, 'second');
+      const replacing = async function* replacing() {
+        await files.write('guarded/file', 'other');
+        yield Buffer.from('third');
+      };
+      await assert.rejects(writeOver(await files.stat('guarded/file'), replacing()), (error) => error === refused);
+      const found = await files.stat('guarded/file');
+      const writers = await Promise.allSettled(['a', 'bb', 'ccc', 'dddd'].map((content) => writeOver(found, content)));
+      assert.equal(writers.filter(({ status }) => status === 'fulfilled').length, 1);
+      assert.deepEqual(await files.names('guarded'), ['file']);
+    },
   ],
   [
     'can read a file again after a read was cancelled or its signal fired',

@@ -4,7 +4,8 @@ const exposedHeaders = 'Age, Content-Range, ETag, Last-Event-ID, Location, Retry
 const preflightHeaders = {
   'Access-Control-Allow-Methods': 'GET, HEAD, POST, PUT, PATCH, DELETE',
   'Access-Control-Allow-Headers':
-    'Authorization, Content-Type, Idempotency-Key, If-None-Match, If-Range, Last-Event-ID, Range, X-Request-Id, X-Session-API-Key',
+    'Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, If-Range, Last-Event-ID, Range, X-Request-Id, ' +
+    'X-Session-API-Key',
   'Access-Control-Max-Age': '600',
 };
 

@@ -3,13 +3,19 @@ import type { Response } from 'express';
 import { z } from 'zod';
 import { wholeFile } from '../../application/files/files.ts';
 import type { FileEntry } from '../../domain/file-entry.ts';
-import type { ByteRange } from '../../ports/sandbox-files.ts';
+import type { ByteRange, FileVersion, WriteOptions } from '../../ports/sandbox-files.ts';
 import { HttpProblem } from './problems.ts';
 
 export const rangeHeaders = z.object({
   'Range': z.string().optional().meta({ description: 'The range of bytes to read.', example: 'bytes=0-1023' }),
   'If-Range': z.string().optional().meta({ description: 'An `ETag`. If the file has changed since, the whole file is returned.' }),
   'If-None-Match': z.string().optional().meta({ description: 'An `ETag`. If the file is unchanged, the response is 304 without a body.' }),
+});
+
+export const writeConditions = z.object({
+  'If-Match': z.string().optional()
+    .meta({ description: 'An `ETag`. If the file has another one, the response is 412; with `*`, if there is no file.' }),
+  'If-None-Match': z.string().optional().meta({ description: 'With `*`, the response is 412 if there is a file.', example: '*' }),
 });
 
 export const validators = z.object({
@@ -24,7 +30,7 @@ export const partHeaders = fileHeaders.extend({
 });
 
 /** Returns an entity tag that changes when the size or the modification time changes. */
-export function etagOf({ size, modifiedAt }: FileEntry): string {
+export function etagOf({ size, modifiedAt }: FileVersion): string {
   return `"${size.toString(36)}-${Math.round(modifiedAt * 1000).toString(36)}"`;
 }
 
@@ -37,8 +43,7 @@ export function chooseRange(request: Pick<IncomingMessage, 'headers'>, response:
   const lastModified = new Date(file.modifiedAt).toUTCString();
   response.set({ 'ETag': etag, 'Last-Modified': lastModified, 'Accept-Ranges': 'bytes' });
   // Does not use Express's `fresh`: Node's and browsers' clients add `Cache-Control: no-cache`, and then `fresh` is always false.
-  const known = request.headers['if-none-match']?.split(',').map((one) => one.trim().replace(/^W\//, '')) ?? [];
-  if (known.includes(etag) || known.includes('*')) {
+  if (isKnown(request.headers['if-none-match'], etag)) {
     response.status(304);
     return { offset: 0, length: 0 };
   }
@@ -52,6 +57,28 @@ export function chooseRange(request: Pick<IncomingMessage, 'headers'>, response:
   if (range !== null) response.status(206).set('Content-Range', `bytes ${offset}-${offset + length - 1}/${file.size}`);
   response.set('Content-Length', String(length));
   return { offset, length };
+}
+
+/** Returns a function that throws `precondition_failed` if the file may not be replaced. Source: RFC 9110, 13.1. */
+export function conditionsOf(headers: z.output<typeof writeConditions>): Pick<WriteOptions, 'check'> {
+  const { 'If-Match': wanted, 'If-None-Match': unwanted } = headers;
+  if (wanted === undefined && unwanted === undefined) return {};
+  return {
+    check: (file) => {
+      const etag = file === null ? null : etagOf(file);
+      const isWanted = wanted === undefined || (etag !== null && tagsIn(wanted).some((tag) => tag === etag || tag === '*'));
+      if (!isWanted || (etag !== null && isKnown(unwanted, etag))) throw new HttpProblem('precondition_failed', { etag });
+    },
+  };
+}
+
+/** Returns true if the value of `If-None-Match` has the entity tag, or is `*`. */
+function isKnown(header: string | undefined, etag: string): boolean {
+  return tagsIn(header ?? '').some((tag) => tag.replace(/^W\//, '') === etag || tag === '*');
+}
+
+function tagsIn(header: string): readonly string[] {
+  return header.split(',').map((tag) => tag.trim());
 }
 
 /** Returns null if the whole file must be sent: there is no range, it has another form, or there are several. */

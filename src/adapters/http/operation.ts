@@ -80,7 +80,7 @@ interface Declaration<
   /** Only for keys with the access `admin`. */
   readonly adminOnly?: boolean;
   /** The operation's own failures. The failures common to its kind are added. */
-  readonly failures: readonly (FailureCode | 'upgrade_required' | 'origin_forbidden' | 'range_not_satisfiable')[];
+  readonly failures: readonly (FailureCode | 'upgrade_required' | 'origin_forbidden' | 'precondition_failed' | 'range_not_satisfiable')[];
   /** Other responses that are no failure: with another status, or another media type that the client can ask for. */
   readonly otherwise?: readonly ResponseForm[];
   readonly params?: P;

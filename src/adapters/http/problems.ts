@@ -14,6 +14,7 @@ interface HttpContexts {
   payload_too_large: { readonly limitBytes: number };
   upgrade_required: Readonly<Record<string, never>>;
   origin_forbidden: Readonly<Record<string, never>>;
+  precondition_failed: { readonly etag: string | null };
   range_not_satisfiable: { readonly size: number };
   invalid_request: { readonly problems: readonly ValidationProblem[] };
 }
@@ -41,6 +42,7 @@ const details: { readonly [C in keyof HttpContexts]: (context: HttpContexts[C]) 
   payload_too_large: ({ limitBytes }) => `The body of the request is too large. The limit is ${limitBytes} bytes.`,
   upgrade_required: () => 'This route is a WebSocket. Connect with a WebSocket client.',
   origin_forbidden: () => 'Pages of this origin may not open a WebSocket here. Add the origin to SKEP_CORS_ORIGINS to allow it.',
+  precondition_failed: () => 'The file at the path does not match the condition in If-Match or If-None-Match. Read it again.',
   range_not_satisfiable: ({ size }) => `The file has only ${size} bytes. Request a range that begins before its end.`,
   invalid_request: ({ problems }) => problems.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`).join('; '),
 };
@@ -90,6 +92,7 @@ const rows: Rows = {
   idempotency_conflict: [409, { key: 'order-4711' }],
   input_closed: [409, { id: 'exec-4k2m9x7q' }],
   output_dropped: [410, { oldest: 67_108_864 }],
+  precondition_failed: [412, { etag: '"a-1j9k2m3n"' }],
   payload_too_large: [413, { limitBytes: 262_144 }],
   range_not_satisfiable: [416, { size: 4096 }],
   invalid_request: [422, { problems: [wrongLimit] }],
@@ -228,6 +231,7 @@ export const problemSchema = z
     port: z.int().optional().meta({ description: 'A port inside a sandbox.' }),
     exposed: z.array(z.int()).optional().meta({ description: 'The ports in the spec of the sandbox.' }),
     path: z.string().optional().meta({ description: 'A path inside a sandbox, or of a repository.' }),
+    etag: z.string().nullable().optional().meta({ description: 'The `ETag` of the file; null if there is none.' }),
     size: z.int().optional().meta({ description: 'How many bytes the file has.' }),
     file_type: z.enum(fileTypes).optional(),
     oldest: z.int().optional().meta({ description: 'The offset of the oldest byte of the output that is kept.' }),

@@ -19,6 +19,8 @@ afterAll(() => world.close());
 const bytes = { 'Content-Type': 'application/octet-stream' };
 const at = (kind: string, path: string): string => `${sandbox}/${kind}?path=${encodeURIComponent(path)}`;
 const put = (path: string, content: string) => world.ann('PUT', at('files', path), content, bytes);
+const putIf = (headers: Readonly<Record<string, string>>) =>
+  world.ann('PUT', at('files', '/workspace/guarded'), 'text', { ...bytes, ...headers });
 const get = (path: string, headers: Readonly<Record<string, string>> = {}) => world.ann('GET', at('files', path), undefined, headers);
 
 const seen = async () => object(await world.ann('GET', sandbox))['last_active_at'];
@@ -45,6 +47,16 @@ describe('a file', () => {
     expect((await get('/workspace/file', { 'If-None-Match': etag })).body).toBe('other');
     await put('/workspace/empty', '');
     expect((await get('/workspace/empty')).headers.get('content-length')).toBe('0');
+  });
+
+  test('is written only if the conditions of RFC 9110 hold', async () => {
+    expect((await putIf({ 'If-Match': '*' })).status).toBe(412);
+    const created = await putIf({ 'If-None-Match': '*' });
+    const etag = created.headers.get('etag') ?? '';
+    expect([created.status, (await putIf({ 'If-None-Match': '*' })).status, (await putIf({ 'If-None-Match': etag })).status]).toEqual([200, 412, 412]);
+    const refused = await putIf({ 'If-Match': '"other"' });
+    expect([refused.status, object(refused)]).toEqual([412, expect.objectContaining({ code: 'precondition_failed', etag })]);
+    expect((await putIf({ 'If-Match': `"other", ${etag}` })).status).toBe(200);
   });
 
   test('is not changed if the client disconnects during the upload', async () => {

@@ -36,13 +36,17 @@ export function memoryFiles(engine: MemoryEngine): SandboxFiles {
       const content = rangeOf(Readable.from(bytes), choose(file), file.size, () => {});
       return { file, content };
     },
-    async write(id, path, content, { mode }, signal) {
+    async write(id, path, content, { mode, check }, signal) {
       try {
         const before = at(id, path, true, true, signal);
         if (before.node?.kind === 'directory') throw wrongFileType(path, 'directory');
+        const requireExpected = ({ asked, node }: ReturnType<typeof at>) => check?.(node?.kind === 'file' ? entryOf(asked, node) : null);
+        requireExpected(before);
         const ended = new AbortController();
         const bytes = await buffer(content.pipeThrough(new TransformStream(), { signal: AbortSignal.any([signal, ended.signal]) }));
-        const { files, asked, real, node } = at(id, path, true, true, signal);
+        const after = at(id, path, true, true, signal);
+        requireExpected(after);
+        const { files, asked, real, node } = after;
         files.put(real, { kind: 'file', mode: mode ?? (node?.kind === 'file' ? node.mode : 0o644), modifiedAt: new Date(), content: bytes });
         return entryOf(asked, files.node(real) ?? root);
       } finally {

@@ -3,7 +3,7 @@ import { posix } from 'node:path';
 import { z } from 'zod';
 import { type FileEntry, fileTypes } from '../../../domain/file-entry.ts';
 import { flag, idPath, text, timestamp, toTimestamp, wholeNumber } from '../common-schemas.ts';
-import { chooseRange, etagOf, fileHeaders, partHeaders, rangeHeaders, validators } from '../file-ranges.ts';
+import { chooseRange, conditionsOf, etagOf, fileHeaders, partHeaders, rangeHeaders, validators, writeConditions } from '../file-ranges.ts';
 import { byteStream, noContent, operation, StreamedBody } from '../operation.ts';
 import { pageQuery, pageSchema, readPage } from '../page-token.ts';
 import type { RequestContext } from '../request-context.ts';
@@ -85,12 +85,14 @@ const write = operation({
     'missing directories, and follows links. Without `Content-Length`, the sandbox may have to be RUNNING. Counts as activity, but does ' +
     'not resume the sandbox.',
   query: z.object({ path, mode }),
+  headers: writeConditions,
   takesBytes: true,
   success: { ...fileResponse, headers: validators.pick({ ETag: true }) },
-  failures: pathFailures,
-  handle: async (context, { params, query }) => {
+  failures: [...pathFailures, 'precondition_failed'],
+  handle: async (context, { params, query, headers }) => {
     const { content, ...size } = contentOf(context);
-    const options = { ...size, ...(query.mode !== undefined && { mode: Number.parseInt(query.mode, 8) }) };
+    const mode = query.mode === undefined ? {} : { mode: Number.parseInt(query.mode, 8) };
+    const options = { ...size, ...mode, ...conditionsOf(headers) };
     const { skep, scope, response } = context;
     const file = await skep.files.write(scope, params.id, query.path, content, options, context.openTransfer());
     response.set('ETag', etagOf(file));

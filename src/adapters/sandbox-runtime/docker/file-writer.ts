@@ -4,6 +4,7 @@ import type Docker from 'dockerode';
 import { Failure, isFailureOf } from '../../../domain/failure.ts';
 import type { WriteOptions } from '../../../ports/sandbox-files.ts';
 import type { Execution } from '../../../ports/sandbox-runtime.ts';
+import { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { raceSignal, startDelay } from '../../shared/timeout.ts';
 import { readText } from '../script-result.ts';
 import { chunksUntil, wrongFileType } from '../file-content.ts';
@@ -27,6 +28,11 @@ export interface Place {
   readonly found: PathStat | null;
 }
 
+/** Returns null if the entry is no file. */
+export function fileOf(found: PathStat | null): PathStat | null {
+  return found?.type === 'file' ? found : null;
+}
+
 const defaultMode = 0o644;
 /** A shell's exit code if the image does not have the program. */
 const missingProgram = 127;
@@ -36,6 +42,7 @@ const brokenConnection = 126;
 export class FileWriter {
   readonly #engine: Engine;
   readonly #startProgram: StartProgram;
+  readonly #replacements = new KeyedMutex();
 
   constructor(engine: Engine, startProgram: StartProgram) {
     this.#engine = engine;
@@ -44,7 +51,7 @@ export class FileWriter {
 
   /** Writes a temporary file beside the path, and then renames it. Returns the file's owner. Null if a program created the file. */
   async write(
-    id: string, place: Place, content: ReadableStream<Uint8Array>, { mode, size }: WriteOptions, signal: AbortSignal,
+    id: string, place: Place, content: ReadableStream<Uint8Array>, { mode, size, check }: WriteOptions, signal: AbortSignal,
   ): Promise<Owner | null> {
     const { container, files, path, found } = place;
     if (found?.type === 'directory') throw wrongFileType(path, found.type);
@@ -63,7 +70,10 @@ export class FileWriter {
         if (exitCode !== 0) throw diskFull(error) ?? refusedFiles('path', error);
         if (rest !== all) await files.remove(unpacked, signal);
       }
-      await this.#replace(id, place, rest === null ? unpacked : written, signal);
+      await this.#replacements.runExclusive(`${id} ${path}`, async () => {
+        if (check !== undefined) check(fileOf(await files.stat(path)));
+        await this.#replace(id, place, rest === null ? unpacked : written, signal);
+      }, signal);
       return rest === null ? owner : null;
     } catch (error) {
       for (const temporary of [unpacked, written]) await files.remove(temporary, this.#engine.closed).catch(() => {});

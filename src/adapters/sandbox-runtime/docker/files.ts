@@ -10,7 +10,7 @@ import { ContainerFiles, type OpenedPath, type PathStat } from './container-file
 import { requireReachable, isReadOnly } from './container-mounts.ts';
 import { entriesByProgram, entriesOfArchive } from './directory-listing.ts';
 import { type Engine, findContainer, statusOf, withFailures } from './engine.ts';
-import { FileWriter, type Place, runProgram, type StartProgram } from './file-writer.ts';
+import { fileOf, FileWriter, type Place, runProgram, type StartProgram } from './file-writer.ts';
 
 /** Two zero blocks: an empty tar. */
 const emptyTar = new Uint8Array(1024);
@@ -91,6 +91,7 @@ export class DockerFiles implements SandboxFiles {
     try {
       return await withFailures(async () => {
         const place = await this.#place(id, sandboxPath(path, 'path'), true, signal);
+        options.check?.(fileOf(place.found));
         await this.#requireWritable(id, place, signal);
         const owner = await this.#writer.write(id, place, content, options, signal);
         if (owner === null) return { ...await this.stat(id, place.path, true, signal), path: sandboxPath(path, 'path') };

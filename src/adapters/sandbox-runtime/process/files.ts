@@ -5,7 +5,8 @@ import { join, posix } from 'node:path';
 import { Readable } from 'node:stream';
 import { Failure } from '../../../domain/failure.ts';
 import type { FileEntry, FileType } from '../../../domain/file-entry.ts';
-import type { ByteRange, FileReading, SandboxFiles, WriteOptions } from '../../../ports/sandbox-files.ts';
+import type { ByteRange, FileReading, FileVersion, SandboxFiles, WriteOptions } from '../../../ports/sandbox-files.ts';
+import { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { errorCode, ignoring } from '../../shared/system-errors.ts';
 import { chunksUntil, requireFile, rangeOf, wrongFileType } from '../file-content.ts';
 import { partsBelow, quotedName, refusedFiles, sandboxPath } from '../sandbox-path.ts';
@@ -37,6 +38,7 @@ const defaultMode = 0o644;
  */
 export class ProcessFiles implements SandboxFiles {
   readonly #enter: (id: string, signal: AbortSignal) => Promise<EnteredWorkspace>;
+  readonly #replacements = new KeyedMutex();
 
   constructor(enter: (id: string, signal: AbortSignal) => Promise<EnteredWorkspace>) {
     this.#enter = enter;
@@ -66,19 +68,23 @@ export class ProcessFiles implements SandboxFiles {
   }
 
   async write(
-    id: string, path: string, content: ReadableStream<Uint8Array>, { mode }: WriteOptions, signal: AbortSignal,
+    id: string, path: string, content: ReadableStream<Uint8Array>, { mode, check }: WriteOptions, signal: AbortSignal,
   ): Promise<FileEntry> {
     try {
       return await this.#at(id, path, { followLink: true, makeParents: true, isNamed: true }, signal, async (place) => {
         const { folder, name, found } = place;
         if (found?.isDirectory() === true) throw wrongFileType(path, 'directory');
+        check?.(versionOf(found));
         const temporary = folder.within(`.skep-${randomUUID()}`);
         await using handle = await open(temporary, newFile, 0o600);
         try {
           for await (const chunk of chunksUntil(content, place.ended)) await handle.writeFile(chunk);
           place.ended.throwIfAborted();
           await handle.chmod(mode ?? (found?.isFile() === true ? found.mode & 0o7777 : defaultMode));
-          await rename(temporary, folder.within(name));
+          await this.#replacements.runExclusive(id, async () => {
+            if (check !== undefined) check(versionOf(await lstat(folder.within(name)).catch(ignoring('ENOENT'))));
+            await rename(temporary, folder.within(name));
+          });
         } catch (error) {
           await rm(temporary, { force: true });
           throw error;
@@ -189,6 +195,11 @@ function failureOf(error: unknown, path: string): unknown {
 function requireFound({ found, path }: Pick<ResolvedPath, 'found' | 'path'>): Stats {
   if (found === null) throw new Failure('file_not_found', { path });
   return found;
+}
+
+/** Returns null if the entry is no file. */
+function versionOf(found: Stats | null): FileVersion | null {
+  return found?.isFile() === true ? { size: found.size, modifiedAt: found.mtimeMs } : null;
 }
 
 function typeOf(found: Pick<Stats, 'isFile' | 'isDirectory' | 'isSymbolicLink'>): FileType {
