@@ -27,6 +27,7 @@ _skep_read_start() { read -r _skep_stat < "$1" && set -- \${_skep_stat##*) } && 
 export const enterDirectory = `
 _skep_enter() {
   cd "$1" 2>/dev/null || { printf 'the working directory %s does not exist, or is not accessible\\n' "$1" >&2; exit 126; }
+  unset OLDPWD
 }
 `;
 

@@ -66,10 +66,10 @@ describeWithDocker('Shells that wait in Docker containers', () => {
     const firstId = await begin(executions, id, script, { GIVEN: "it's\n\\n" });
     const first = await end(executions, id, firstId);
     const [execution, ...others] = await executionsOf(id);
-    const second = await run(executions, id, 'echo "${GIVEN-none}" "${LEFT-none}" "$PWD"; umask');
+    const second = await run(executions, id, 'echo "${GIVEN-none}" "${LEFT-none}" "${OLDPWD-none}" "$PWD"; umask');
     expect([first, second]).toEqual([
       { out: "it's\n\\n /tmp", err: 'bad\n', code: 3 },
-      { out: 'none none /workspace\n0022\n', err: '', code: 0 },
+      { out: 'none none none /workspace\n0022\n', err: '', code: 0 },
     ]);
     await executions.remove(id, firstId);
     await assert.rejects(executions.state(id, firstId), (error) => isFailureOf(error, 'execution_not_found'));
