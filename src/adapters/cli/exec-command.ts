@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import type { Command } from 'commander';
@@ -89,7 +90,11 @@ async function executeAttached(client: SkepClient, sandboxId: string, command: r
   const { executions } = await client.sandboxes.get(sandboxId);
   // Set before the command starts, so this machine's terminal handles no key itself.
   const isRaw = interactive && tty;
-  if (isRaw) stdin.setRawMode(true);
+  if (isRaw) {
+    stdin.setRawMode(true);
+    // Node's raw mode still turns a line feed of the output into CR LF. The end of the raw mode undoes both.
+    spawnSync('stty', ['-opost'], { stdio: ['inherit', 'ignore', 'ignore'] });
+  }
   let stop = ignore;
   const output = new AbortController();
   // Replaces the listener of the program, to delete the execution before the exit.

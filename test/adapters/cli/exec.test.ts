@@ -44,6 +44,9 @@ test('keys reach the command one by one and unchanged, and its exit code is the 
   // A terminal that is not in raw mode would handle these itself.
   terminal.type('\u0003\u0004\u001ab');
   await terminal.sees('\u0003\u0004\u001ab');
+  // Programs that fill the screen send a line feed to move the cursor down in its column.
+  terminal.type('up\ndown');
+  await terminal.sees('up\ndown');
   await world.ann('POST', `${sandbox.path}/${String(execution?.['id'])}/signal`, { signal: 'SIGTERM' });
   expect(await terminal.ended).toBe(143);
   expect(items(await world.ann('GET', sandbox.path))).toEqual([]);
