@@ -1,10 +1,10 @@
 import type { ExecutionLimits, ExecutionRecord } from '../../domain/execution.ts';
-import { Failure } from '../../domain/failure.ts';
+import { Failure, isFailureOf } from '../../domain/failure.ts';
 import { activityIntervalMs } from '../../domain/idle-policy.ts';
 import type { Page, PageRequest } from '../../domain/page.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
-import type { OutputStream, TerminalSize } from '../../ports/sandbox-executions.ts';
+import type { KeptOutput, OutputStream, TerminalSize } from '../../ports/sandbox-executions.ts';
 import { type CoreDeps, bindUseCases, type Bound } from '../use-cases.ts';
 import { getSandbox, withRecordFailures } from '../sandboxes/sandbox-records.ts';
 import { waitAtMost } from '../timers.ts';
@@ -67,18 +67,34 @@ export interface Output {
 /** How much past output of a terminal is returned if no offset is given, in bytes. */
 const screenfulBytes = 64 * 1024;
 
+/** Returns the kept part of an output; null if the sandbox has lost all of the execution, for example because a command emptied `/tmp`. */
+async function findKeptOutput(
+  { runtime }: CoreDeps, { sandbox, execution: { id, begun } }: SandboxExecution, stream: OutputStream,
+): Promise<KeptOutput | null> {
+  try {
+    return (await runtime.executions.state(sandbox.instanceId, id))[stream];
+  } catch (error) {
+    if (begun && isFailureOf(error, 'execution_not_found')) return null;
+    throw error;
+  }
+}
+
 /** Returns the output of the execution. Throws `output_dropped`; the stream fails so if a reader that does not hold is too slow. */
 async function readOutput(
   deps: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, id: string, { after, ...request }: ReadOutputRequest,
   signal: AbortSignal,
 ): Promise<Output> {
   const { runtime } = deps;
-  const { sandbox, execution } = await getSandboxExecution(deps, scope, sandboxId, id);
+  const found = await getSandboxExecution(deps, scope, sandboxId, id);
+  const { sandbox, execution } = found;
   const { instanceId } = sandbox;
   return await withRecordFailures(sandbox, async () => {
-    const { oldest, end } = (await runtime.executions.state(instanceId, id))[request.stream];
+    const kept = await findKeptOutput(deps, found, request.stream);
+    const written = request.stream === 'stdout' ? execution.stdoutBytes : execution.stderrBytes;
+    const { oldest, end } = kept ?? { oldest: written, end: written };
     const from = after ?? Math.max(oldest, execution.tty ? end - screenfulBytes : 0);
     if (from < oldest) throw new Failure('output_dropped', { oldest });
+    if (kept === null) return { from, bytes: ReadableStream.from([]) };
     return { from, bytes: await runtime.executions.output(instanceId, id, { ...request, after: from }, signal) };
   });
 }

@@ -24,6 +24,15 @@ test('a command runs, its output is read from an offset, and its exit code is ke
   expect(listed.items.map(({ id }) => id).toSorted()).toEqual([execution.id, failed.id].toSorted());
 });
 
+test('the output is reported as dropped if the sandbox has lost it, and the exit code stays', async () => {
+  const { world, executions, sandboxId, ended, output } = await started();
+  const { id } = await executions.run('ann', sandboxId, request(['echo', 'hello']));
+  await ended(id);
+  world.faults.calls.set('state', { error: new Failure('execution_not_found', { id }) });
+  await expect(output(id)).rejects.toMatchObject({ code: 'output_dropped', context: { oldest: 6 } });
+  expect([await output(id, 6), await ended(id)]).toMatchObject(['', { status: 'exited', exitCode: 0 }]);
+});
+
 test('input reaches the command, until it is closed', async () => {
   const { executions, sandboxId, ended, output } = await started();
   const { id } = await executions.run('ann', sandboxId, request(['cat'], { stdin: true }));
