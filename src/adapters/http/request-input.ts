@@ -38,6 +38,8 @@ function problemsOf(part: InputPart, error: z.ZodError): ValidationProblem[] {
 }
 
 function messageOf(issue: z.core.$ZodIssue): string {
+  // The location already names the key.
+  if (issue.code === 'invalid_key') return issue.issues[0]?.message ?? issue.message;
   return issue.code === 'too_small' && issue.minimum === 1 && issue.origin !== 'number' ? 'must not be empty' : issue.message;
 }
 
