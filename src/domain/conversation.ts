@@ -146,9 +146,13 @@ export function textOf({ content }: Message): string {
  * existing sandbox, it gets its own folder below, so that it overwrites nothing. The result depends only on values that never change, so it
  * is the same after a restart.
  */
-export function workingDirOf({ id, startsSandbox, selectedRepository }: Conversation, { workingDir }: SandboxSpec): string {
-  const shared = !startsSandbox && selectedRepository !== null;
-  return shared ? `${workingDir.replace(/\/+$/, '')}/${id}` : workingDir;
+export function workingDirOf(conversation: Conversation, { workingDir }: SandboxSpec): string {
+  return hasOwnFolder(conversation) ? `${workingDir.replace(/\/+$/, '')}/${conversation.id}` : workingDir;
+}
+
+/** Returns true if its folder has its id as name, and may be inside the work tree of the conversation that started the sandbox. */
+export function hasOwnFolder({ startsSandbox, selectedRepository }: Conversation): boolean {
+  return !startsSandbox && selectedRepository !== null;
 }
 
 export interface NewConversation

@@ -6,6 +6,11 @@ import type { Execution, ExecutionRequest } from './sandbox-runtime.ts';
 export interface SnapshotRequest {
   /** The commit that was checked out; null if the repository was empty. */
   readonly base: string | null;
+  /**
+   * Folders of the work tree that belong to others, relative to its root. Nothing in them is part of the snapshot, even if git in the work
+   * tree has added or committed it. Default: none.
+   */
+  readonly leftOut?: readonly string[];
   /** Runs a command in the work tree, with the rights of the agent that works there. */
   readonly run: (command: ExecutionRequest['command'], signal: AbortSignal) => Promise<Execution>;
 }

@@ -22,9 +22,15 @@ export const description = {
   }],
 };
 
+const requestFor = ({ folder, commit }: WorkTree): SnapshotRequest => (
+  { base: commit, run: (command) => executeIn(folder, command) }
+);
+
 /** Takes a snapshot. Checks that the list is the same without a snapshot. */
-export async function take({ checkouts }: CheckoutStage, { folder, commit }: WorkTree): Promise<WorkTreeSnapshot> {
-  const request: SnapshotRequest = { base: commit, run: (command) => executeIn(folder, command) };
+export async function take(
+  { checkouts }: CheckoutStage, tree: WorkTree, leftOut: readonly string[] = [],
+): Promise<WorkTreeSnapshot> {
+  const request = { ...requestFor(tree), leftOut };
   const snapshot = await checkouts.takeSnapshot(request, never);
   const { head, complete } = snapshot;
   const list = { head, complete, commits: await snapshot.commits(never), files: await snapshot.files(never) };
@@ -134,6 +140,32 @@ export const snapshotCases: readonly CheckoutCase[] = [
     },
   ],
   [
+    'a snapshot leaves out the folders of others, whatever git in the work tree does with them',
+    async (stage) => {
+      const tree = await stage.open(await stage.publish(description));
+      const others = ['one', 'two', 'three', 'four', 'five'];
+      for (const other of [...others, 'on*']) {
+        await mkdir(join(tree.folder, other));
+        await writeFile(join(tree.folder, other, 'file'), 'of another\n');
+      }
+      if (stage.traits.workTree === 'git') {
+        for (const other of ['one', 'two', 'three']) await runGit(join(tree.folder, other), ['init', '-q']);
+        for (const other of ['two', 'three']) await runGit(join(tree.folder, other), ['commit', '-q', '--allow-empty', '-m', 'of another']);
+        await writeFile(join(tree.folder, '.gitignore'), '*\n!*/\n!on*/file\n');
+        await tree.git('add', '-f', 'two', 'four');
+        await tree.git('commit', '-q', '-m', 'with two others');
+      }
+      await using snapshot = await take(stage, tree, others);
+      const paths = (await snapshot.files(never)).map(({ path }) => path);
+      assert.deepEqual(paths, stage.traits.workTree === 'git' ? ['.gitignore', 'on*/file'] : ['on*/file']);
+      assert.equal(snapshot.complete, true);
+      if (stage.traits.workTree === 'files') return;
+
+      const change = { author: { name: 'Ann', email: 'ann@example.com' }, message: 'Work\n', at: 0 };
+      assert.notEqual(await snapshot.commit(change, never), snapshot.head);
+    },
+  ],
+  [
     'a snapshot reads an index that is split into two files',
     async (stage) => {
       if (stage.traits.workTree === 'files') return;
@@ -159,8 +191,7 @@ export const snapshotCases: readonly CheckoutCase[] = [
       await tree.git('config', 'filter.missing.clean', 'false');
       await tree.git('config', 'filter.missing.required', 'true');
       assert.equal(await reasonOf(take(stage, tree)), 'snapshot_failed');
-      const request: SnapshotRequest = { base: tree.commit, run: (command) => executeIn(tree.folder, command) };
-      assert.equal(await reasonOf(stage.checkouts.listChanges(request, never)), 'snapshot_failed');
+      assert.equal(await reasonOf(stage.checkouts.listChanges(requestFor(tree), never)), 'snapshot_failed');
     },
   ],
   [
@@ -188,8 +219,7 @@ export const snapshotCases: readonly CheckoutCase[] = [
       assert.equal(await reasonOf(take(stage, tree)), 'history_rewritten');
       await rm(join(tree.folder, '.git'), { recursive: true });
       assert.equal(await reasonOf(take(stage, tree)), 'history_rewritten');
-      const request: SnapshotRequest = { base: tree.commit, run: (command) => executeIn(tree.folder, command) };
-      assert.equal(await reasonOf(stage.checkouts.listChanges(request, never)), 'history_rewritten');
+      assert.equal(await reasonOf(stage.checkouts.listChanges(requestFor(tree), never)), 'history_rewritten');
       await runGit(tree.folder, ['init', '-q']);
       assert.equal(await reasonOf(take(stage, tree)), 'history_rewritten');
     },

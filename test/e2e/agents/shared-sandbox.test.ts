@@ -11,11 +11,14 @@ async function expectOwnChanges(scene: Scene): Promise<void> {
   const inSandbox = { sandbox_id: await first.sandboxId(), selected_repository: 'acme/shop' };
   const others = [await startConversation(() => scene.call, inSandbox), await startConversation(() => scene.call, inSandbox)];
   await Promise.all([first, ...others].map((each) => each.ready()));
+  const files = `/api/v1/sandboxes/${inSandbox.sandbox_id}/files?path=/workspace`;
   for (const { id, path } of others) {
-    const file = `/api/v1/sandboxes/${inSandbox.sandbox_id}/files?path=/workspace/${id}/own.txt`;
-    expect([200, 201]).toContain((await scene.call('PUT', file, { id })).status);
+    expect([200, 201]).toContain((await scene.call('PUT', `${files}/${id}/own.txt`, { id })).status);
     expect(object(await scene.call('GET', `${path}/changes`))).toMatchObject({ complete: true, files: [{ path: 'own.txt', status: 'added' }] });
   }
+  // Without it, git in the first work tree adds the others.
+  expect((await scene.call('DELETE', `${files}/.git/info/exclude`)).status).toBe(204);
+  await scene.call('PATCH', others[0]?.path ?? '', { archived: true });
   expect(object(await scene.call('GET', `${first.path}/changes`))).toMatchObject({ complete: true, files: [] });
   const { body } = await scene.call('POST', `${first.path}/publish`, {});
   expect(body).toMatchObject({ code: 'conversation_publish_refused', reason: { code: 'nothing_to_publish' } });

@@ -1,12 +1,12 @@
 import { oidForm } from '../../shared/git-process.ts';
-import { SnapshotRefusal } from '../../../ports/work-tree-snapshot.ts';
+import { type SnapshotRequest, SnapshotRefusal } from '../../../ports/work-tree-snapshot.ts';
 import { diffFlags, diffSettings, listFlags, logFlags, nameFlags } from './change-list.ts';
 
 /** The script's own exit codes. */
 const exitCodes = { noGit: 64, noDescent: 65 };
 
 /**
- * Adds all files that are not ignored to a copy of the index. Writes nothing into the repository: the copy and the new objects are in a
+ * Adds all files that are not ignored to a copy of the index, without the folders that are named after the base. Writes nothing into the repository: the copy and the new objects are in a
  * temporary folder. The copy keeps the time stamp of the index, by which git decides which files to read.
  */
 const addAll = `
@@ -22,6 +22,7 @@ g() {
     -c 'safe.directory=*' "$@"
 }
 base=$1
+shift
 head=$(g rev-parse -q --verify 'HEAD^{commit}' || :)
 if [ "$base" != "$head" ] && [ -n "$base" ]; then g merge-base --is-ancestor "$base" "\${head:-none}" || exit ${exitCodes.noDescent}; fi
 objects=$(cd "$(g rev-parse --git-path objects)" && pwd -P) || exit ${exitCodes.noDescent}
@@ -33,11 +34,17 @@ mkdir "$work/objects"
 if [ -f "$index" ]; then cp -p "$index" "$work/index"; fi
 export GIT_INDEX_FILE="$work/index" GIT_OBJECT_DIRECTORY="$work/objects" GIT_ALTERNATE_OBJECT_DIRECTORIES="$objects"
 complete=1
+if [ $# -gt 0 ]; then g ls-files -z -- "$@" | g update-index -z --force-remove --stdin; fi
+add() (
+  for each do set -- "$@" ":(exclude,literal)$each"; shift; done
+  export GIT_LITERAL_PATHSPECS=0
+  g -c core.bigFileThreshold=1 -c core.fsync=none add -A --ignore-errors . "$@" >&2
+)
 # After the refresh, only changed files have to be added. With a threshold of 1, git treats every file as big and writes all of them into
 # one pack. Loose objects would take several times as long.
 g update-index -q --refresh >/dev/null || :
 # Exit code 1 means that some files can't be added. Any other one means that none was.
-g -c core.bigFileThreshold=1 -c core.fsync=none add -A --ignore-errors . >&2 || case $? in 1) complete=0 ;; *) exit 128 ;; esac
+add "$@" || case $? in 1) complete=0 ;; *) exit 128 ;; esac
 empty() { g hash-object -t tree -w --stdin </dev/null; }
 from=\${base:-$(empty)}
 to=\${head:-$(empty)}
@@ -103,13 +110,13 @@ if [ "$from" != "$to" ]; then g log ${logFlags.map((flag) => `'${flag}'`).join('
 `;
 
 /** The command that takes a snapshot of the work tree in which it runs. */
-export function snapshotCommand(base: string | null): readonly string[] {
-  return ['/bin/sh', '-c', snapshotScript, 'snapshot', base ?? ''];
+export function snapshotCommand({ base, leftOut = [] }: SnapshotRequest): readonly string[] {
+  return ['/bin/sh', '-c', snapshotScript, 'snapshot', base ?? '', ...leftOut];
 }
 
 /** The command that lists the changes of the work tree in which it runs. */
-export function listCommand(base: string | null): readonly string[] {
-  return ['/bin/sh', '-c', listScript, 'changes', base ?? ''];
+export function listCommand({ base, leftOut = [] }: SnapshotRequest): readonly string[] {
+  return ['/bin/sh', '-c', listScript, 'changes', base ?? '', ...leftOut];
 }
 
 /** Returns the refusal for the command's exit code. Null if it succeeded. `stderr` is for the log. */

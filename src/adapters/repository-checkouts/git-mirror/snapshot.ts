@@ -32,14 +32,15 @@ export function createSnapshots(options: ResolvedOptions, open: () => Promise<Mi
     withTimeLimit(signal, (signal) => semaphore.use(signal, () => work(signal)));
 
   return {
-    async takeSnapshot({ base, run }: SnapshotRequest, signal: AbortSignal): Promise<WorkTreeSnapshot> {
+    async takeSnapshot(request: SnapshotRequest, signal: AbortSignal): Promise<WorkTreeSnapshot> {
+      const { base, run } = request;
       const store = await raceSignal(open(), signal);
       const folder = store.temporary();
       const remove = (): Promise<void> => rm(folder, { recursive: true, force: true });
       try {
         const snapshot = await withTimeLimit(signal, async (signal) => {
           const limit = { bytes: maxSnapshotBytes, of: 'that differ' };
-          const execution = await run(snapshotCommand(base), signal);
+          const execution = await run(snapshotCommand(request), signal);
           const header = await readCommand(execution, limit, signal, (output) => receiveSnapshot(folder, base, output));
           const received = { git, folder, base, header };
           await semaphore.use(signal, () => indexPack(received, signal));
@@ -62,9 +63,11 @@ export function createSnapshots(options: ResolvedOptions, open: () => Promise<Mi
         throw error;
       }
     },
-    listChanges: ({ base, run }: SnapshotRequest, signal: AbortSignal): Promise<ChangeList> =>
-      withTimeLimit(signal, async (signal) =>
-        readCommand(await run(listCommand(base), signal), listLimit, signal, (output) => receiveList(base, output))),
+    listChanges: (request: SnapshotRequest, signal: AbortSignal): Promise<ChangeList> =>
+      withTimeLimit(signal, async (signal) => {
+        const execution = await request.run(listCommand(request), signal);
+        return await readCommand(execution, listLimit, signal, (output) => receiveList(request.base, output));
+      }),
   };
 }
 
