@@ -1,4 +1,4 @@
-import type { None } from './reason.ts';
+import type { EndDetails, None } from './reason.ts';
 
 /** The commit and branch that were checked out for a conversation. */
 export interface StartPoint {
@@ -129,6 +129,6 @@ export interface ChangeReasonData {
   drafts_unsupported: None;
   /** The base has all commits of the branch already, or there is no other branch. */
   nothing_to_merge: None;
-  /** Git failed in the sandbox; null if its exit code is not known. */
-  snapshot_failed: { readonly exitCode: number | null };
+  /** Git failed in the sandbox. `exitCode` is null if it is not known. */
+  snapshot_failed: Pick<EndDetails, 'output'> & { readonly exitCode: number | null };
 }

@@ -39,8 +39,12 @@ export async function take(
 }
 
 export async function reasonOf(promise: Promise<unknown>): Promise<Reason['code'] | null> {
+  return (await refusalOf(promise)).code;
+}
+
+async function refusalOf(promise: Promise<unknown>): Promise<Reason> {
   const error = await promise.then(() => null, (error: unknown) => error);
-  if (error instanceof SnapshotRefusal) return error.reason.code;
+  if (error instanceof SnapshotRefusal) return error.reason;
   throw new Error('expected a refusal', { cause: error });
 }
 
@@ -190,8 +194,11 @@ export const snapshotCases: readonly CheckoutCase[] = [
       await tree.git('config', 'core.attributesFile', '.git/attributes');
       await tree.git('config', 'filter.missing.clean', 'false');
       await tree.git('config', 'filter.missing.required', 'true');
-      assert.equal(await reasonOf(take(stage, tree)), 'snapshot_failed');
-      assert.equal(await reasonOf(stage.checkouts.listChanges(requestFor(tree), never)), 'snapshot_failed');
+      for (const read of [() => take(stage, tree), () => stage.checkouts.listChanges(requestFor(tree), never)]) {
+        const reason = await refusalOf(read());
+        assert.equal(reason.code === 'snapshot_failed' && reason.exitCode, 128);
+        assert.match(reason.code === 'snapshot_failed' ? (reason.output ?? '') : '', /clean filter 'missing' failed$/u);
+      }
     },
   ],
   [

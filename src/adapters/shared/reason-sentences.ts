@@ -3,7 +3,7 @@ import type { FrontMatterProblem } from '../../domain/microagent.ts';
 import type { ProbeMiss } from '../../domain/readiness.ts';
 import type { ReasonCode, ReasonOf } from '../../domain/reason.ts';
 import { maxRepositoryNameLength, type RepositoryNameProblem } from '../../domain/repository-name.ts';
-import { asSentence, duration, quoted } from './message-formatting.ts';
+import { asSentence, duration, endText, quoted } from './message-formatting.ts';
 
 /** What a repository name must not be or contain. */
 export const nameProblems: Readonly<Record<RepositoryNameProblem, string>> = {
@@ -164,8 +164,10 @@ export const changeReasons = {
   pull_request_forbidden: () => "The deployment's credential may push, but not open pull requests. Allow it there, and publish again.",
   drafts_unsupported: () => 'Its host has no drafts for this repository. Publish again without draft.',
   nothing_to_merge: () => 'There is nothing to merge: the base branch has all commits already, or the repository has no other branch.',
-  snapshot_failed: ({ exitCode }) =>
-    `Git could not read the work tree${exitCode === null ? '' : `: its exit code was ${exitCode}`}. The log of the server has the details.`,
+  snapshot_failed: ({ exitCode, output }) => endText([
+    `Git could not read the work tree${exitCode === null ? '' : `: its exit code was ${exitCode}`}.`,
+    'Remove the cause in the sandbox. If git lacks a program, such as git-lfs, use an image that has it.',
+  ], output),
 } satisfies ReasonSentences;
 
 /** Why a sandbox was moved, for reasons without data. */

@@ -5,13 +5,16 @@ import type { PageKey } from '../../domain/page.ts';
 import type { Reason } from '../../domain/reason.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
+import type { Secrets } from '../../ports/secrets.ts';
 import type { Store } from '../../ports/store.ts';
 import { type SnapshotRequest, SnapshotRefusal, type WorkTreeSnapshot } from '../../ports/work-tree-snapshot.ts';
 import type { CoreDeps } from '../use-cases.ts';
+import { redactorOf } from '../secrets.ts';
 import { getSandbox, withRecordFailures } from '../sandboxes/sandbox-records.ts';
 
 export interface ChangeDeps extends CoreDeps {
   readonly checkouts: RepositoryCheckouts;
+  readonly secrets: Secrets;
 }
 
 /** The work tree of a conversation, and its start point. */
@@ -44,12 +47,17 @@ export function takeSnapshot(deps: ChangeDeps, workTree: ConversationWorkTree, s
 
 /** Calls `work` with a function that runs commands in the work tree. Does not resume the sandbox, and does not count as activity. */
 export async function inWorkTree<T>(
-  { store, runtime }: ChangeDeps, { conversation, sandbox, directory, startPoint }: ConversationWorkTree,
+  { store, runtime, secrets }: ChangeDeps, { conversation, sandbox, directory, startPoint }: ConversationWorkTree,
   work: (request: SnapshotRequest) => Promise<T>,
 ): Promise<T> {
   const leftOut = conversation.startsSandbox ? await foldersOfOthers(store, sandbox.id) : [];
-  const run: SnapshotRequest['run'] = (command, signal) =>
-    runtime.execute(sandbox.instanceId, { command, workingDir: directory }, signal);
+  const run: SnapshotRequest['run'] = async (command, signal) => {
+    const execution = await runtime.execute(sandbox.instanceId, { command, workingDir: directory }, signal);
+    const { stdin, stdout, exited } = execution;
+    // A failure shows it, and git's filters may print their variables.
+    const stderr = execution.stderr.pipeThrough(redactorOf(sandbox, secrets).bytes({ isTail: false }));
+    return { stdin, stdout, stderr, exited, kill: () => execution.kill() };
+  };
   return await withRecordFailures(sandbox, () => work({ base: startPoint.commit, leftOut, run }));
 }
 

@@ -1,13 +1,13 @@
 import type { ConversationLimits } from '../../domain/conversation-limits.ts';
-import type { RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
 import type { AgentMemory } from '../agents/agent-memory.ts';
-import { type CoreDeps, bindUseCases, type Bound } from '../use-cases.ts';
+import { bindUseCases, type Bound } from '../use-cases.ts';
 import type { Events } from '../events/events.ts';
 import type { Repositories } from '../repositories/repositories.ts';
 import type { SandboxSpecs } from '../sandboxes/sandbox-specs.ts';
 import type { Sandboxes } from '../sandboxes/sandboxes.ts';
 import { answerPermission } from './answer-permission.ts';
 import { cancelTurn } from './cancel-turn.ts';
+import type { ChangeDeps } from './conversation-work-tree.ts';
 import type { ConversationReconciler } from './conversation-reconciler.ts';
 import { deleteConversation } from './delete-conversation.ts';
 import { getConversation, searchConversations } from './get-conversation.ts';
@@ -52,10 +52,9 @@ export function createConversations(deps: ConversationUseCaseDeps): Conversation
 }
 
 /** The deps that the use cases and the reconciler of conversations share. */
-export interface ConversationDeps extends CoreDeps {
+export interface ConversationDeps extends ChangeDeps {
   readonly sandboxes: Sandboxes;
   readonly repositories: Repositories;
-  readonly checkouts: RepositoryCheckouts;
 }
 
 export interface ConversationUseCaseDeps extends ConversationDeps {

@@ -74,7 +74,7 @@ export const sandboxesModule = new ContainerModule(({ bind }) => {
   provideClosable(bind, sandboxReconciler, [sandboxDeps, tokens.probe, startQueue, tokens.secrets, checkouts],
     (deps, probe, startQueue, secrets, checkouts) => {
       const keepChanges = (sandboxId: string, signal: AbortSignal): Promise<void> =>
-        keepBeforePause({ ...deps, checkouts }, sandboxId, signal);
+        keepBeforePause({ ...deps, checkouts, secrets }, sandboxId, signal);
       return new SandboxReconciler({ ...deps, probe, startQueue, secrets, keepChanges });
     });
   provide(bind, idleForecast, [base], (base) => new IdleForecast(base));
@@ -108,8 +108,8 @@ export const conversationsModule = new ContainerModule(({ bind }) => {
   provide(bind, agentMemory, [rules, system], ({ agentMemoryBytes }, { clock }) => new AgentMemory(agentMemoryBytes, clock));
   provide(bind, agents, [base, all(tokens.agentProtocol), tokens.secrets, agentMemory], (base, protocols, secrets, memory) =>
     new Agents({ ...base, protocols, secrets, memory }));
-  provide(bind, conversationDeps, [base, sandboxes, repositories, checkouts], (base, sandboxes, repositories, checkouts) =>
-    ({ ...base, sandboxes, repositories, checkouts }));
+  provide(bind, conversationDeps, [base, sandboxes, repositories, checkouts, tokens.secrets],
+    (base, sandboxes, repositories, checkouts, secrets) => ({ ...base, sandboxes, repositories, checkouts, secrets }));
   provideClosable(bind, conversationReconciler,
     [conversationDeps, sandboxReconciler, microagents, agents, tokens.executions, executionReconciler],
     (deps, sandboxReconciler, microagents, agents, executions, executionReconciler) =>

@@ -130,7 +130,7 @@ const examples: Examples = {
   no_repository: none, git_missing: none, history_rewritten: none,
   files_left_out: none, nothing_to_publish: none, default_branch: none, branch_protected: none, branch_checked_out: none, branch_moved: none, branch_name_conflict: none, push_forbidden: none,
   pull_request_forbidden: none, drafts_unsupported: none, nothing_to_merge: none,
-  snapshot_failed: { exitCode: 128 },
+  snapshot_failed: { exitCode: 128, output: "fatal: logo.png: clean filter 'lfs' failed" },
   sandbox_secrets_missing: { names: ['DATABASE_URL'] },
   agent_secrets_missing: { names: ['MODEL_KEY', 'PROXY'] },
   agent_start_failed: { cause: { code: 'agent_exited' } },

@@ -1,5 +1,8 @@
+import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
-import { createReady } from './support.ts';
+import type { RepositoryCheckouts } from '../../../src/ports/repository-checkouts.ts';
+import { SnapshotRefusal } from '../../../src/ports/work-tree-snapshot.ts';
+import { createReady, failureOf } from './support.ts';
 import { calm, createOne, said, told, until } from './world.ts';
 
 describe('the output of an agent', () => {
@@ -131,4 +134,18 @@ test('the last output of a failed sandbox is shown without the secrets of its co
   w.engine.crash(id, { code: 'process_exited', exitCode: 1, signal: null, program: null });
   await until(statusOf, (status) => status === 'ERROR');
   expect(await w.sandboxes.get('me', id)).toMatchObject({ statusReason: { output: '********** and **********: refused' } });
+});
+
+test('the text of git that failed in a sandbox is shown and logged without the secrets of its command and agent', async () => {
+  const secrets = { DB_PASSWORD: 'a-very-secret-password', MODEL_KEY: 'the-key-of-the-model' };
+  const listChanges: RepositoryCheckouts['listChanges'] = async ({ run }, signal) => {
+    const { stderr } = await run([Object.values(secrets).join(' and ')], signal);
+    throw new SnapshotRefusal({ code: 'snapshot_failed', exitCode: 128, output: await text(stderr) });
+  };
+  const w = await createReady(
+    { spec: { secrets: ['DB_PASSWORD'] }, agent: { secrets: ['MODEL_KEY'] }, secrets, checkouts: { listChanges } }, { selectedRepository: 'acme/shop' },
+  );
+  const failure = await failureOf(w.conversations.changes('me', w.id, new AbortController().signal));
+  expect(failure).toMatchObject({ context: { reason: { output: 'command not found: ********** and **********\n' } } });
+  expect(w.logged.join('\n')).not.toContain(secrets.DB_PASSWORD);
 });

@@ -42,7 +42,7 @@ add() (
 )
 # After the refresh, only changed files have to be added. With a threshold of 1, git treats every file as big and writes all of them into
 # one pack. Loose objects would take several times as long.
-g update-index -q --refresh >/dev/null || :
+g update-index -q --refresh >/dev/null 2>&1 || :
 # Exit code 1 means that some files can't be added. Any other one means that none was.
 add "$@" || case $? in 1) complete=0 ;; *) exit 128 ;; esac
 empty() { g hash-object -t tree -w --stdin </dev/null; }
@@ -119,13 +119,13 @@ export function listCommand({ base, leftOut = [] }: SnapshotRequest): readonly s
   return ['/bin/sh', '-c', listScript, 'changes', base ?? '', ...leftOut];
 }
 
-/** Returns the refusal for the command's exit code. Null if it succeeded. `stderr` is for the log. */
-export function refusalOf(exitCode: number | null, stderr: string): SnapshotRefusal | null {
+/** Returns the refusal for the command's exit code. Null if it succeeded. `output` is the end of its standard error. */
+export function refusalOf(exitCode: number | null, output: string): SnapshotRefusal | null {
   if (exitCode === 0) return null;
-  const cause = new Error(`the command ended with ${exitCode ?? 'no exit code'}: ${stderr}`);
+  const cause = new Error(`the command ended with ${exitCode ?? 'no exit code'}: ${output}`);
   if (exitCode === exitCodes.noGit || exitCode === 126 || exitCode === 127) return new SnapshotRefusal({ code: 'git_missing' }, { cause });
   if (exitCode === exitCodes.noDescent) return new SnapshotRefusal({ code: 'history_rewritten' }, { cause });
-  return new SnapshotRefusal({ code: 'snapshot_failed', exitCode }, { cause });
+  return new SnapshotRefusal({ code: 'snapshot_failed', exitCode, ...(output !== '' && { output }) }, { cause });
 }
 
 /** The header line before the pack. Like the pack, it is not trusted. */

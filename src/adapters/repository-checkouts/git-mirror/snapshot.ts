@@ -1,6 +1,8 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ChangeList } from '../../../domain/change.ts';
+import { maskUrlPasswords } from '../../../domain/credentials.ts';
+import { outputTail } from '../../../domain/output-tail.ts';
 import type { Execution } from '../../../ports/sandbox-runtime.ts';
 import { type SnapshotRequest, SnapshotRefusal, type WorkTreeSnapshot } from '../../../ports/work-tree-snapshot.ts';
 import { makeGitFolder } from '../../shared/git-process.ts';
@@ -149,7 +151,7 @@ async function readCommand<T>(
 
 /** Ends when the command has succeeded. Throws a refusal if it fails, or writes too much. */
 async function* outputOf(execution: Execution, limit: OutputLimit, signal: AbortSignal): AsyncGenerator<Uint8Array> {
-  const stderr = readStderr(execution.stderr).catch(() => 'the exit code says how it ended');
+  const stderr = readStderr(execution.stderr);
   execution.stdin.close().catch(() => 'it reads nothing');
   const reader = execution.stdout.getReader();
   let bytes = 0;
@@ -164,13 +166,16 @@ async function* outputOf(execution: Execution, limit: OutputLimit, signal: Abort
   if (refusal !== null) throw refusal;
 }
 
-const maxStderrBytes = 4096;
+const maxOutputBytes = 2048;
 
+/** Returns the end of the standard error. Nothing if it can't be read. */
 async function readStderr(stream: ReadableStream<Uint8Array>): Promise<string> {
-  const decoder = new TextDecoder();
-  let stderr = '';
-  for await (const chunk of stream) {
-    if (stderr.length < maxStderrBytes) stderr += decoder.decode(chunk, { stream: true });
+  let end = Buffer.alloc(0);
+  try {
+    // One character more, so that the end does not begin inside a character.
+    for await (const chunk of stream) end = Buffer.concat([end, chunk]).subarray(-(maxOutputBytes + 4));
+  } catch {
+    // The exit code says how it ended.
   }
-  return stderr.slice(0, maxStderrBytes);
+  return maskUrlPasswords(outputTail(end, maxOutputBytes));
 }

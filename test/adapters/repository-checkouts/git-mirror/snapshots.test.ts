@@ -127,7 +127,7 @@ describe('A snapshot of a hostile work tree', () => {
     const mirror = scene.mirror();
     const tree = await open(mirror, scene.request);
     await writeFile(join(tree.folder, '.git/index'), 'no index at all');
-    expect(await reasonOf(take(mirror, tree))).toEqual({ code: 'snapshot_failed', exitCode: 128 });
+    expect(await reasonOf(take(mirror, tree))).toMatchObject({ code: 'snapshot_failed', exitCode: 128, output: expect.stringContaining('index') });
     const withoutGit = { base: tree.commit, run: (command: readonly string[]) => executeIn(tree.folder, ['env', 'PATH=/nowhere', ...command]) };
     expect(await reasonOf(mirror.takeSnapshot(withoutGit, never))).toEqual({ code: 'git_missing' });
   });
@@ -196,7 +196,7 @@ describe('A snapshot from a sandbox that lies', () => {
       [`changes ${base} 1`, '', '', ...commit.slice(1)], [`changes ${base} 1`, '', '', ...commit.with(3, 'soon')], [`changes ${base} 1`, '', '', ...commit.with(0, '--all')],
     ];
     for (const entries of malformed) expect(await reasonOf(listed(entries))).toEqual({ code: 'damaged' });
-    expect(await reasonOf(listed([`changes ${base} 1`, ...file, '', ''], 128))).toEqual({ code: 'snapshot_failed', exitCode: 128 });
+    expect(await reasonOf(listed([`changes ${base} 1`, ...file, '', ''], 128))).toEqual({ code: 'snapshot_failed', exitCode: 128, output: 'what it says' });
     const many = Array.from({ length: 51_000 }, (_, index) => [':000000 100644 0 1 A', String(index)]).flat();
     expect(await reasonOf(listed([`changes ${base} 1`, ...many, '', '']))).toMatchObject({ code: 'too_large' });
     expect(await reasonOf(listed(Array.from({ length: 450_000 }, () => 'x')))).toMatchObject({ code: 'too_large' });
