@@ -49,7 +49,6 @@ export interface FailureContexts {
   listing_unsupported: { readonly provider: string; readonly listing: 'repositories' | 'branches' };
   /** The git provider can't open pull requests. */
   pull_requests_unsupported: { readonly provider: string };
-  /** The branch exists, but no pull request was opened or updated for it. */
   pull_request_refused: { readonly provider: string; readonly repository: string; readonly branch: string; readonly reason: Reason };
   idempotency_conflict: { readonly key: string };
   invalid_request: { readonly problems: readonly RequestProblem[] };
@@ -78,15 +77,23 @@ export interface RequestProblem {
   readonly reason: Reason;
 }
 
+/** What a publication had pushed before it failed. To publish again is safe, and does only the rest. */
+export interface PushedBranch {
+  readonly branch: string;
+  readonly commit: string;
+}
+
+type FailureContext<C extends FailureCode> = FailureContexts[C] & { readonly pushed?: PushedBranch };
+
 const marker = Symbol.for('skep.failure');
 
 /** Its data contains no secret, no path of the host and no response of another server. Entry adapters turn it into a message for people. */
 export class Failure<C extends FailureCode = FailureCode> extends Error {
   readonly [marker] = true;
   readonly code: C;
-  readonly context: FailureContexts[C];
+  readonly context: FailureContext<C>;
 
-  constructor(code: C, context: FailureContexts[C], options?: { cause?: unknown }) {
+  constructor(code: C, context: FailureContext<C>, options?: { cause?: unknown }) {
     super(`${code} ${JSON.stringify(context)}`, options);
     this.name = 'Failure';
     this.code = code;
@@ -96,6 +103,11 @@ export class Failure<C extends FailureCode = FailureCode> extends Error {
 
 /** A failure whose context is typed by its code: `if (failure.code === 'sandbox_busy') failure.context.status`. */
 export type AnyFailure = { [C in FailureCode]: Failure<C> }[FailureCode];
+
+/** Returns the failure of a publication that had pushed its branch. */
+export function afterPush<C extends FailureCode>(failure: Failure<C>, pushed: PushedBranch): Failure<C> {
+  return new Failure(failure.code, { ...failure.context, pushed }, { cause: failure });
+}
 
 /** Returns true for a failure. The marker identifies it, so two copies of the package recognise each other's failures. */
 export function isFailure(error: unknown): error is AnyFailure {

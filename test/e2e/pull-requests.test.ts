@@ -92,7 +92,9 @@ test('publishing again after a failure of the host creates one branch and one pu
   const { path, branch, publish, write, published } = await startWork();
   await write('one');
   host.api.faults.plan({ act: answerWith({ status: 500 }), times: 1, when: ({ method, path: asked }) => method === 'POST' && asked.endsWith('/pulls') });
-  expect(object(await publish({ pull_request: wanted }))).toMatchObject({ status: 502, code: 'provider_failed' });
+  const failed = object(await publish({ pull_request: wanted }));
+  const commit = (await git(join(folder, 'acme/shop.git'), ['rev-parse', branch])).trim();
+  expect(failed).toMatchObject({ status: 502, code: 'provider_failed', pushed: { branch, commit } });
   expect(await published()).toBe('one');
   expect(object(await call('GET', path))['pull_requests']).toEqual([]);
   expect((await publish({ pull_request: wanted })).status).toBe(200);

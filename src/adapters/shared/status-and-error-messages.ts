@@ -1,4 +1,4 @@
-import type { AnyFailure, FailureCode, FailureContexts } from '../../domain/failure.ts';
+import type { AnyFailure, FailureCode, FailureContexts, PushedBranch } from '../../domain/failure.ts';
 import type { Reason, ReasonCode, ReasonOf } from '../../domain/reason.ts';
 import {
   asSentence, bytesProgress, duration, endText, exitText, fileTypeNames, hints, quoted, subjects, textOfCode,
@@ -17,7 +17,10 @@ export function sentenceOf(reason: Reason): string {
 export function sentenceOfFailure({ code, context }: Pick<AnyFailure, 'code' | 'context'>): string {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- code and context of one failure belong together
   const sentence = failures[code] as ((context: AnyFailure['context']) => string) | undefined;
-  return sentence === undefined ? textOfCode(code) : sentence(context);
+  const text = sentence === undefined ? textOfCode(code) : sentence(context);
+  const { pushed }: { readonly pushed?: PushedBranch } = context;
+  if (pushed === undefined) return text;
+  return `${text} The branch ${quoted(pushed.branch)} is pushed, at ${pushed.commit}. Publish again to do the rest.`;
 }
 
 const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } = {
@@ -206,7 +209,7 @@ const failures: { readonly [C in FailureCode]: (context: FailureContexts[C]) => 
   pull_requests_unsupported: ({ provider }) =>
     `The git provider ${provider} has no pull requests. Publish without one: that pushes a branch.`,
   pull_request_refused: ({ branch, repository, reason }) =>
-    withCause(`The branch ${quoted(branch)} was pushed, but no pull request of ${quoted(repository)} was opened or updated.`, reason),
+    withCause(`No pull request of ${quoted(repository)} was opened or updated for the branch ${quoted(branch)}.`, reason),
   idempotency_conflict: ({ key }) => `The idempotency key ${quoted(key)} was used for another request. Use a new key for a new request.`,
   invalid_request: ({ problems }) => problems.map(({ argument, reason }) => `${argument}: ${sentenceOf(reason)}`).join('; '),
   sandbox_limit_reached: ({ limit, max }) => limit === 'disk'

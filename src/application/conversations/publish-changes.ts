@@ -1,5 +1,5 @@
 import type { PullRequest, PullRequestContent } from '../../domain/change.ts';
-import { Failure } from '../../domain/failure.ts';
+import { afterPush, Failure, isFailure } from '../../domain/failure.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import { SnapshotRefusal, type WorkTreeSnapshot } from '../../ports/work-tree-snapshot.ts';
 import type { CheckoutRequest } from '../../ports/repository-checkouts.ts';
@@ -34,8 +34,9 @@ export interface PublishedChanges extends Publication {
 /**
  * Commits uncommitted changes, on the host only, and pushes all commits to a branch with the deployment's credential. Idempotent: a repeat,
  * after more work or after a crash, moves the branch. Moves only a branch that is at a commit which it pushed itself. Then opens or
- * updates a pull request. If that fails, the branch stays. Throws the failures of `listChanges`, `conversation_publish_refused`,
- * `pull_requests_unsupported`, and the failures of `RepositoryCheckouts` and `GitProvider.openPullRequest`.
+ * updates a pull request. If that fails, the branch stays, and the failure has it as `pushed`. Throws the failures of `listChanges`,
+ * `conversation_publish_refused`, `pull_requests_unsupported`, and the failures of `RepositoryCheckouts` and
+ * `GitProvider.openPullRequest`.
  */
 export async function publishChanges(
   deps: ConversationUseCaseDeps, scope: OwnerScope, id: string, request: PublishRequest, signal: AbortSignal,
@@ -61,10 +62,17 @@ async function publishAlone(
   if (isUnsupported) throw new Failure('pull_requests_unsupported', { provider: provider.name });
   if (content !== null && content.base !== null) await deps.checkouts.checkBranch({ ...target, branch: content.base }, signal);
   const { commit, complete } = await pushCommit(deps, workTree, request, target, signal);
-  const opened = content === null ? null : await provider.openPullRequest?.(target.repository, { ...content, branch }, signal);
-  const pullRequest = opened ?? null;
-  if (pullRequest !== null) await recordPullRequest(deps, id, branch, pullRequest);
-  return { branch, commit, complete, pullRequest };
+  try {
+    await changeConversation(deps, id, ({ publications }) => (
+      { to: { publications: { ...publications, [branch]: commit } }, actor: 'user', reason: null }
+    ));
+    const opened = content === null ? null : await provider.openPullRequest?.(target.repository, { ...content, branch }, signal);
+    const pullRequest = opened ?? null;
+    if (pullRequest !== null) await recordPullRequest(deps, id, branch, pullRequest);
+    return { branch, commit, complete, pullRequest };
+  } catch (error) {
+    throw isFailure(error) ? afterPush(error, { branch, commit }) : error;
+  }
 }
 
 /** Returns the commit that was pushed, and whether it has all files. */
@@ -81,7 +89,7 @@ async function pushCommit(
     const text = request.commitMessage?.trim() || title?.trim() || `Changes of ${id}`;
     const message = `${text}\n\nCo-authored-by: Agent of ${deps.product} <agent@users.noreply.invalid>\n`;
     const commit = await snapshot.commit({ author, message, at: createdAt }, signal);
-    await pushAndRecord(deps, workTree, snapshot, { target, commit }, signal);
+    await pushTo(deps, workTree, snapshot, { target, commit }, signal);
     return { commit, complete: snapshot.complete };
   } catch (error) {
     if (!(error instanceof SnapshotRefusal)) throw error;
@@ -98,8 +106,8 @@ interface Push {
   readonly commit: string;
 }
 
-/** Pushes the commit if the branch does not exist or is at a commit of this conversation, and records it. */
-async function pushAndRecord(
+/** Pushes the commit if the branch does not exist or is at a commit of this conversation. */
+async function pushTo(
   deps: ConversationUseCaseDeps, { conversation: { id }, startPoint }: ConversationWorkTree, snapshot: WorkTreeSnapshot,
   { target, commit }: Push, signal: AbortSignal,
 ): Promise<void> {
@@ -123,9 +131,6 @@ async function pushAndRecord(
     return { to: { possibleTips: { ...possibleTips, [branch]: tips } }, actor: 'user', reason: null };
   });
   if (expected !== commit) await snapshot.push({ request: target, commit, expected }, signal);
-  await changeConversation(deps, id, ({ publications }) => (
-    { to: { publications: { ...publications, [branch]: commit } }, actor: 'user', reason: null }
-  ));
 }
 
 async function recordPullRequest(deps: ConversationUseCaseDeps, id: string, branch: string, pullRequest: PullRequest): Promise<void> {

@@ -112,12 +112,10 @@ const examples: Examples = {
   start_failed: { cause: null },
   conversation_archived: none, keeping_changes: none, changes_not_kept: { cause: { code: 'git_missing' } },
   execution_timed_out: { afterMs: 60_000 },
-  execution_not_started: none,
-  execution_vanished: none,
+  execution_not_started: none, execution_vanished: none,
   queue_full: { limit: 'messages', max: 100 },
   turn_failed: { stopReason: 'failed' },
-  interrupted_by_shutdown: none,
-  message_requeued: none, message_withdrawn: none,
+  interrupted_by_shutdown: none, message_requeued: none, message_withdrawn: none,
   interrupted_by_restart: none, interrupted_by_archiving: none,
   sandbox_stopped: { cause: { code: 'paused_by_owner' } },
   turn_silent: { withinMs: 3_600_000 },
@@ -136,12 +134,9 @@ const examples: Examples = {
   agent_start_failed: { cause: { code: 'agent_exited' } },
   agent_not_ready_in_time: { withinMs: 20_000, last: null },
   agent_ended: { cause: { code: 'agent_exited' }, exitCode: 139, output: 'Segmentation fault' },
-  agent_exited: none,
+  agent_exited: none, agent_session_not_found: none, agent_session_closed: none, agent_connection_lost: none,
   agent_error: { message: 'the model is overloaded' },
   agent_session_refused: { message: 'no room' },
-  agent_session_not_found: none,
-  agent_session_closed: none,
-  agent_connection_lost: none,
   agent_version_unsupported: { offered: 2, supported: 1 },
   agent_authentication_required: { message: 'Authentication required', variables: ['MODEL_KEY'], methods },
   agent_authentication_refused: { methodId: 'model-key', message: 'MODEL_KEY is not set', variables: [], methods: [] },
@@ -244,6 +239,11 @@ test('every missed probe has a sentence', () => {
 
 test('every failure has a sentence', () => {
   expect((Object.keys(failures) as FailureCode[]).map((code) => `${code}: ${sentenceOfFailure({ code, context: failures[code] })}`)).toMatchSnapshot();
+});
+
+test('a failure after a push says so', () => {
+  const context = { ...failures.provider_timeout, pushed: { branch: 'skep/conv-1', commit: 'c0ffee' } };
+  expect(sentenceOfFailure({ code: 'provider_timeout', context })).toMatch(/within 10000 ms\. The branch "skep\/conv-1" is pushed, at c0ffee\. Publish again/u);
 });
 
 test('an unknown code is shown as words', () =>

@@ -123,7 +123,8 @@ export const publishOperation = operation({
   description:
     "Commits uncommitted files and pushes all commits to a branch, with the deployment's credential, which never enters the sandbox. "
     + 'To push more work to the branch, publish again. A branch with commits of others is never changed. With `pull_request`, it also '
-    + 'opens a pull request, or updates the open one of the branch. If only that step fails, the branch is pushed already: publish again.',
+    + 'opens a pull request, or updates the open one of the branch. If only that step fails, the failure has '
+    + '`pushed`, the branch that is pushed already: publish again.',
   params: idPath,
   body: publishBody,
   success: { status: 200, description: 'The branch.', schema: published },

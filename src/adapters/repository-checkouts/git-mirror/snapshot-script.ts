@@ -6,8 +6,9 @@ import { diffFlags, diffSettings, listFlags, logFlags, nameFlags } from './chang
 const exitCodes = { noGit: 64, noDescent: 65 };
 
 /**
- * Adds all files that are not ignored to a copy of the index, without the folders that are named after the base. Writes nothing into the repository: the copy and the new objects are in a
- * temporary folder. The copy keeps the time stamp of the index, by which git decides which files to read.
+ * Adds all files that are not ignored to a copy of the index, without the folders that are named after the base. Writes nothing into the
+ * repository: the copy and the new objects are in a temporary folder. The copy keeps the time stamp of the index, by which git decides
+ * which files to read.
  */
 const addAll = `
 set -eu
