@@ -13,16 +13,32 @@ const startupMs = 10_000;
 
 type Inspected = Docker.ContainerInspectInfo & { readonly Config: { readonly StopSignal?: string } };
 
+/** What ended a container: a request from outside, its memory limit, or anything else. */
+export type EndCause = 'outside' | 'out_of_memory' | 'itself';
+
 /**
- * Returns whether something outside of a sandbox ended its container. The engine keeps an exit code, but not the cause. Its events show
- * more: a `kill` before `die` means a request. Without events, the exit code decides (SIGKILL, SIGTERM and the stop signal came from
- * outside), or the time: when an engine shuts down, all its containers end.
+ * Returns what ended a container. The engine keeps an exit code, and whether any process of the container was killed for its memory, but
+ * not the cause. Its events show more: a `kill` before `die` means a request.
  */
-export async function endedFromOutside(engine: Engine, runs: RunEvents, { Id, State, Config }: Inspected): Promise<boolean> {
-  const finishedAt = Date.parse(State.FinishedAt);
+export async function endCause(engine: Engine, runs: RunEvents, found: Inspected): Promise<EndCause> {
+  const { Id, State, Config, HostConfig } = found;
   const stopSignal = stopSignalNumber(Config.StopSignal ?? 'SIGTERM');
-  const wasAsked = await runs.wasAskedToEnd(Id, finishedAt, stopSignal);
-  if (wasAsked !== null) return wasAsked;
+  const wasAsked = await runs.wasAskedToEnd(Id, Date.parse(State.FinishedAt), stopSignal);
+  if (wasAsked === true) return 'outside';
+  const isKilled = State.ExitCode === sigkillExitCode;
+  const isLimited = (HostConfig.Memory ?? 0) > 0;
+  const ranOutOfMemory = State.OOMKilled || (isKilled && isLimited && (await runs.ranOutOfMemory(Id)));
+  if (isKilled && ranOutOfMemory) return 'out_of_memory';
+  if (wasAsked === null && (await seemsEndedFromOutside(engine, found, stopSignal))) return 'outside';
+  return ranOutOfMemory ? 'out_of_memory' : 'itself';
+}
+
+/**
+ * Decides without events. By the exit code: SIGKILL, SIGTERM and the stop signal came from outside. Or by the time: when an engine shuts
+ * down, all its containers end.
+ */
+async function seemsEndedFromOutside(engine: Engine, { State }: Inspected, stopSignal: number): Promise<boolean> {
+  const finishedAt = Date.parse(State.FinishedAt);
   if (State.ExitCode === sigkillExitCode || State.ExitCode === sigterm || State.ExitCode === 128 + stopSignal) return true;
   const startedAt = Date.parse((await engineStartedAt(engine)) ?? '');
   if (!(Date.parse(State.StartedAt) <= startedAt && finishedAt <= startedAt + startupMs)) return false;
@@ -36,6 +52,8 @@ interface Run {
   /** The numbers of the signals that it got by requests to the engine. */
   readonly signals: Set<string>;
   readonly died: PromiseWithResolvers<void>;
+  /** Whether a process of it was killed for its memory. The engine may notice that after the end. Then it does not keep it (20.10). */
+  readonly outOfMemory: PromiseWithResolvers<boolean>;
   isOver: boolean;
   /** True if its events came through the present connection. */
   isCurrent: boolean;
@@ -47,7 +65,7 @@ const endingSignals = new Set(['2', '3', '9', '15', '37']);
 /** A request from before the connection may still end a program for this long. */
 const pendingMs = 30_000;
 
-/** How late the event of a known end may arrive. */
+/** How late the event of a known end, or of what caused it, may arrive. */
 const behindMs = 2_000;
 
 /** Keeps the engine's events about the present run of each container. */
@@ -60,8 +78,10 @@ export class RunEvents {
     const run = this.#runs.get(containerId);
     if (run === undefined) return;
     if (action === 'kill' && signal !== undefined) run.signals.add(signal);
+    if (action === 'oom') run.outOfMemory.resolve(true);
     if (action === 'die' || action === 'destroy') {
       run.isOver = true;
+      setTimeout(() => run.outOfMemory.resolve(false), behindMs).unref();
       run.died.resolve();
     }
     if (action === 'destroy') this.#runs.delete(containerId);
@@ -103,8 +123,15 @@ export class RunEvents {
     return finishedAt >= run.followedFrom ? false : null;
   }
 
+  /** Returns whether a process of the last run was killed for its memory. Waits a little for an event that may still arrive. */
+  async ranOutOfMemory(containerId: string): Promise<boolean> {
+    const run = this.#runs.get(containerId);
+    return run?.isOver === true && (await run.outOfMemory.promise);
+  }
+
   #begin(id: string, followedFrom: number): void {
     this.#runs.get(id)?.died.resolve();
-    this.#runs.set(id, { followedFrom, signals: new Set(), died: Promise.withResolvers(), isOver: false, isCurrent: true });
+    const [died, outOfMemory] = [Promise.withResolvers<void>(), Promise.withResolvers<boolean>()];
+    this.#runs.set(id, { followedFrom, signals: new Set(), died, outOfMemory, isOver: false, isCurrent: true });
   }
 }

@@ -6,7 +6,7 @@ import { absentSandbox, type ObservedSandbox, type ObservedState } from '../../.
 import { type SandboxUsage, unknownUsage } from '../../../ports/sandbox-runtime.ts';
 import { parseJson } from '../../shared/json.ts';
 import { type Engine, launchRefusal, withSignal } from './engine.ts';
-import { endedFromOutside, type RunEvents } from './exit-causes.ts';
+import { endCause, type RunEvents } from './exit-causes.ts';
 import { containerName, isOwn, labels } from './labels.ts';
 import { signalName } from '../signal-numbers.ts';
 
@@ -96,15 +96,16 @@ export class Observer {
   }
 
   async #stopped(id: string, found: Docker.ContainerInspectInfo): Promise<ObservedSandbox> {
-    const { Status, Error: error, ExitCode, OOMKilled } = found.State;
+    const { Status, Error: error, ExitCode } = found.State;
     const stopped = (reason: Reason, endedFromOutside = false): ObservedSandbox =>
       ({ id, state: 'stopped', exposedUrls: [], reason, endedFromOutside });
     if (Status === 'created') return stopped(launchRefusal(error));
     // Skep requests a removal only after the sandbox is deleted, so this one came from outside.
     if (Status === 'removing' || Status === 'dead') return stopped({ code: 'being_removed' }, true);
     const exit = { exitCode: ExitCode, signal: signalName(ExitCode - 128) };
-    if (OOMKilled) return stopped({ code: 'out_of_memory', ...exit });
-    return stopped({ code: 'process_exited', ...exit, program: found.Path }, await endedFromOutside(this.#engine, this.#runs, found));
+    const cause = await endCause(this.#engine, this.#runs, found);
+    if (cause === 'out_of_memory') return stopped({ code: cause, ...exit });
+    return stopped({ code: 'process_exited', ...exit, program: found.Path }, cause === 'outside');
   }
 }
 

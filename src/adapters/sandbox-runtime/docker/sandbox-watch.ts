@@ -18,6 +18,7 @@ const results: Readonly<Record<string, ObservedState | null>> = {
   destroy: 'absent',
   // A `die` follows if the container ends.
   kill: null,
+  oom: null,
   exec_die: null,
 };
 

@@ -2,6 +2,7 @@ import { IncomingMessage } from 'node:http';
 import Docker from 'dockerode';
 import { afterAll, afterEach, expect, onTestFinished, test } from 'vitest';
 import type { ObservedSandbox, ObservedState } from '../../../../src/domain/sandbox.ts';
+import type { SandboxSpec } from '../../../../src/domain/sandbox-spec.ts';
 import type { SandboxLaunch, SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
 import { describeWithDocker, images } from '../../../support/docker.ts';
 import { until } from '../../../support/until.ts';
@@ -9,6 +10,8 @@ import { createEngine } from './engine.ts';
 import { launchOf } from './programs.ts';
 import { shell } from '../../../support/sandbox-programs.ts';
 
+const eatsMemory = 'x=0123456789; while :; do x=$x$x; done';
+const limited = { cpus: null, memoryBytes: 16 * 2 ** 20, pids: null, openFiles: null, logBytes: null, diskBytes: null };
 const never = new AbortController().signal;
 const sleeps = shell('touch begun; exec sleep 100000');
 const endsWell = shell('trap "exit 0" TERM; touch begun; while :; do sleep 0.05; done');
@@ -19,16 +22,35 @@ const stopped = (runtime: SandboxRuntime, id: string): Promise<ObservedSandbox> 
     ({ state }) => state === 'stopped',
   );
 
-/** Makes the parts of the response arrive only when the promise of that moment has resolved. */
-function delay(response: IncomingMessage, arrives: () => Promise<void>): void {
-  const chunks = response[Symbol.asyncIterator].bind(response);
-  response[Symbol.asyncIterator] = async function* (): AsyncGenerator<unknown, undefined> {
-    for await (const chunk of chunks()) {
-      await arrives();
-      yield chunk;
-    }
-    return undefined;
-  };
+/** Yields the engine's events, one per line, when and in which order they are to arrive. */
+type Arrival = (events: AsyncIterable<string>) => AsyncGenerator<string, void>;
+
+async function* linesOf(chunks: AsyncIterable<unknown>): AsyncGenerator<string> {
+  let rest = '';
+  for await (const chunk of chunks) {
+    const lines = `${rest}${String(chunk)}`.split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines) yield `${line}\n`;
+  }
+}
+
+const isEvent = (line: string, ...actions: readonly string[]): boolean => actions.some((action) => line.includes(`"Action":"${action}"`));
+
+/** A client of the real engine whose events arrive in another order. `see` gets each other response before the runtime does. */
+function clientOf(arrival: Arrival, see: (path: string, response: unknown) => void = () => {}): Docker {
+  const docker = new Docker();
+  const dial = docker.modem.dial.bind(docker.modem);
+  docker.modem.dial = (options, callback) => dial(options, (error, response) => {
+    if (options.path.startsWith('/events') && response instanceof IncomingMessage) {
+      const chunks = response[Symbol.asyncIterator]();
+      response[Symbol.asyncIterator] = async function* (): AsyncGenerator<string, undefined> {
+        yield* arrival(linesOf(chunks));
+        return undefined;
+      };
+    } else see(options.path, response);
+    callback?.(error, response);
+  });
+  return docker;
 }
 
 describeWithDocker('The end of a Docker sandbox', () => {
@@ -37,8 +59,8 @@ describeWithDocker('The end of a Docker sandbox', () => {
   afterEach(() => engine.clear());
   afterAll(() => engine.close());
 
-  async function begun(runtime: SandboxRuntime, command: readonly string[], image?: string): Promise<SandboxLaunch> {
-    const launch = launchOf(command, image === undefined ? {} : { image });
+  async function begun(runtime: SandboxRuntime, command: readonly string[], changes?: Partial<SandboxSpec>): Promise<SandboxLaunch> {
+    const launch = launchOf(command, changes);
     await runtime.start(launch, () => {}, never);
     await until(() => engine.readFile(launch.id, '/workspace/begun'), (text) => text !== null);
     return launch;
@@ -79,7 +101,7 @@ describeWithDocker('The end of a Docker sandbox', () => {
     const runtime = engine.open();
     const woken: string[] = [];
     runtime.subscribe((id) => woken.push(id));
-    const { id } = await begun(runtime, shell('trap "exit 3" USR1; touch begun; while :; do sleep 0.05; done'), image);
+    const { id } = await begun(runtime, shell('trap "exit 3" USR1; touch begun; while :; do sleep 0.05; done'), { image });
     await container(id).stop({ t: 20 });
     await until(() => woken, (ids) => ids.includes(id));
     expect(await stopped(runtime, id)).toMatchObject({ endedFromOutside: true, reason: { exitCode: 3 } });
@@ -93,13 +115,50 @@ describeWithDocker('The end of a Docker sandbox', () => {
     expect(await stopped(runtime, byItself.id)).toMatchObject({ endedFromOutside: false });
   });
 
-  test('is reported as out_of_memory if it used too much memory', async () => {
-    const runtime = engine.open();
-    const launch = launchOf(shell('x=0123456789; while :; do x=$x$x; done'), {
-      resources: { cpus: null, memoryBytes: 16 * 2 ** 20, pids: null, openFiles: null, logBytes: null, diskBytes: null },
+  test('is reported as out_of_memory if it used too much memory, also if the engine notices that after the end', async () => {
+    const [connected, inspected] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const docker = clientOf(async function* (events) {
+      connected.resolve();
+      const late: string[] = [];
+      let isOver = false;
+      for await (const event of events) {
+        if (isEvent(event, 'oom') && !isOver) late.push(event);
+        else yield event;
+        if (!isEvent(event, 'die')) continue;
+        isOver = true;
+        await inspected.promise;
+        yield* late;
+      }
+    }, (_path, response) => {
+      const { State } = (response ?? {}) as Partial<Docker.ContainerInspectInfo>;
+      if (State?.Status !== 'exited') return;
+      State.OOMKilled = false;
+      inspected.resolve();
     });
+    const runtime = engine.open({ docker });
+    runtime.subscribe(() => {});
+    await connected.promise;
+    const launch = launchOf(shell(eatsMemory), { resources: limited });
     await runtime.start(launch, () => {}, never);
     expect(await stopped(runtime, launch.id)).toMatchObject({ endedFromOutside: false, reason: { code: 'out_of_memory' } });
+  });
+
+  test('counts as from outside although a command in it ran out of memory earlier', async () => {
+    const noticed = Promise.withResolvers<void>();
+    const docker = clientOf(async function* (events) {
+      for await (const event of events) {
+        yield event;
+        if (isEvent(event, 'oom')) noticed.resolve();
+      }
+    });
+    const runtime = engine.open({ docker });
+    runtime.subscribe(() => {});
+    const { id } = await begun(runtime, endsWell, { resources: limited });
+    await engine.ask(id, eatsMemory);
+    await noticed.promise;
+    await container(id).stop({ t: 20 });
+    expect(await container(id).inspect()).toMatchObject({ State: { ExitCode: 0, OOMKilled: true } });
+    expect(await stopped(runtime, id)).toMatchObject({ endedFromOutside: true, reason: { code: 'process_exited', exitCode: 0 } });
   });
 
   test('and other changes by a person notify listeners, and changes by the runtime do not', async () => {
@@ -128,12 +187,12 @@ describeWithDocker('The end of a Docker sandbox', () => {
   });
 
   test('and other changes by a person notify listeners once if the events of own changes arrive late', async () => {
-    const docker = new Docker();
-    const dial = docker.modem.dial.bind(docker.modem);
     let arrives = Promise.resolve();
-    docker.modem.dial = (options, callback) => dial(options, (error, response) => {
-      if (options.path.startsWith('/events') && response instanceof IncomingMessage) delay(response, () => arrives);
-      callback?.(error, response);
+    const docker = clientOf(async function* (events) {
+      for await (const event of events) {
+        await arrives;
+        yield event;
+      }
     });
     const runtime = engine.open({ docker });
     const woken: string[] = [];
