@@ -12,6 +12,8 @@ export interface SandboxFilter {
   readonly specId?: string | undefined;
   /** Only those whose metadata has all of these. */
   readonly metadata?: Readonly<Record<string, string>> | undefined;
+  /** The oldest first, instead of the newest. */
+  readonly oldestFirst?: boolean | undefined;
 }
 
 export type InsertSandboxOutcome =
@@ -81,7 +83,7 @@ export interface SandboxStore {
   /** Returns the running sandboxes of the owner (null: of all owners), without pool members, the longest idle first. */
   longestIdle(ownerId: string | null, limit: number): Promise<readonly Sandbox[]>;
 
-  /** Returns the sandboxes of the scope that are not deleted, newest first. */
+  /** Returns the sandboxes of the scope that are not deleted, newest first unless the filter says otherwise. */
   search(scope: OwnerScope, filter: SandboxFilter, page: PageRequest): Promise<Page<Sandbox>>;
 
   /** Returns how many sandboxes each owner of the scope has in each status, without deleted ones and pool members. */

@@ -161,6 +161,8 @@ function pagingCases(harness: StoreHarness): ContractCase[] {
         await fill(sandboxes, rows.toReversed());
         const seen = await allPages((after) => sandboxes.search('ann', {}, { after, limit }));
         deepEqual(idsOf(seen), ['s9', 's8', 's7', 's6', 's5', 's4', 's3', 's2', 's1', 's0']);
+        const oldestFirst = await allPages((after) => sandboxes.search('ann', { oldestFirst: true }, { after, limit }));
+        deepEqual(idsOf(oldestFirst), idsOf(seen).toReversed());
       }),
     ),
     storeCase(harness, 'returns no next page if the last page is exactly full', async ([{ sandboxes }]) => {

@@ -100,19 +100,18 @@ const connect: Handler = async ({ context, id, body }) => {
 const listQuery = z.object({
   limit: pageQuery.limit, nextToken: pageQuery.page_id, metadata: z.string().optional(),
   state: z.union([z.string(), z.array(z.string())]).optional(), template: z.string().optional(),
-  startedAfter: z.iso.datetime({ offset: true }).optional(), order: z.enum(['asc', 'desc']).optional(),
+  startedAfter: z.iso.datetime({ offset: true }).optional(), order: z.enum(['asc', 'desc']).default('desc'),
 });
 
 const list: Handler = async ({ context }) => {
   const { skep, scope } = context;
   const { limit, nextToken, state, template, startedAfter, order, ...query } = readQuery(listQuery, context.query);
-  if (order === 'asc') throw unsupported('list with the oldest first', 'Use order "desc".');
   const states = new Set([state ?? ['running', 'paused']].flat().flatMap((text) => text.split(',')));
   const metadata = query.metadata === undefined ? {} : decodeMetadata(query.metadata);
-  const { items, next_page_id: next } = await readPage(context, 'e2b-sandboxes', { page_id: nextToken, limit }, (request) =>
-    skep.sandboxes.search(scope, { specId: template, metadata }, request), (sandbox) => sandbox);
+  const { items, next_page_id: next } = await readPage(context, `e2b-sandboxes/${order}`, { page_id: nextToken, limit }, (request) =>
+    skep.sandboxes.search(scope, { specId: template, metadata, oldestFirst: order === 'asc' }, request), (sandbox) => sandbox);
   const since = startedAfter === undefined ? -Infinity : Date.parse(startedAfter);
-  const shown = items.filter((sandbox) => states.has(stateOf(sandbox) ?? '') && sandbox.createdAt > since);
+  const shown = items.filter((sandbox) => states.has(stateOf(sandbox) ?? '') && sandbox.createdAt >= since);
   if (next !== null) context.response.set('X-Next-Token', next);
   return shown.map((sandbox) => presentListed(skep, sandbox));
 };

@@ -9,21 +9,23 @@ export interface SandboxSearch {
   readonly specId: string | undefined;
   /** The wanted pairs, as JSON. */
   readonly metadata: string | undefined;
+  readonly oldestFirst: true | undefined;
   readonly afterCreated: number | undefined;
   readonly afterId: string | undefined;
   readonly limit: number;
 }
 
-export function searchSandboxes(db: Db, { owner, status, specId, metadata, afterCreated, afterId, limit }: SandboxSearch) {
+export function searchSandboxes(db: Db, { owner, status, specId, metadata, oldestFirst, afterCreated, afterId, limit }: SandboxSearch) {
+  const [direction, operator] = oldestFirst === undefined ? (['desc', '<'] as const) : (['asc', '>'] as const);
   let found = db.selectFrom('sandboxes').selectAll().where('deleted_at', 'is', null);
   found = owner === undefined ? found.where('owner_id', '<>', sql.lit(unowned)) : found.where('owner_id', '=', owner);
   if (status !== undefined) found = found.where('status', '=', status);
   if (specId !== undefined) found = found.where('spec_id', '=', specId);
   if (metadata !== undefined) found = found.where(hasMetadata(metadata));
   if (afterCreated !== undefined && afterId !== undefined) {
-    found = found.where((eb) => eb(eb.refTuple('created_at', 'id'), '<', eb.tuple(afterCreated, afterId)));
+    found = found.where((eb) => eb(eb.refTuple('created_at', 'id'), operator, eb.tuple(afterCreated, afterId)));
   }
-  return found.orderBy('created_at', 'desc').orderBy('id', 'desc').limit(limit);
+  return found.orderBy('created_at', direction).orderBy('id', direction).limit(limit);
 }
 
 /** Reads the metadata of all sandboxes of the owner: about 4 ms for a thousand. */

@@ -54,14 +54,14 @@ export function createSandboxStore(db: Db, log: EventLog, onDamaged: DamageListe
       return (await running.orderBy('last_active_at').orderBy('id').limit(limit).execute()).map(sandboxOf);
     },
 
-    search: async (scope, { status, specId, metadata }, { after, limit }) => {
+    search: async (scope, { status, specId, metadata, oldestFirst }, { after, limit }) => {
       const rows = await search({
         owner: scope ?? undefined,
         status,
         specId,
         metadata: metadata && JSON.stringify(metadata),
-        afterCreated: after?.value,
-        afterId: after?.id,
+        oldestFirst: oldestFirst === true ? true : undefined,
+        afterCreated: after?.value, afterId: after?.id,
         limit: limit + 1,
       });
       return pageOf(rows.map(sandboxOf), limit, ({ createdAt, id }) => ({ value: createdAt, id }));

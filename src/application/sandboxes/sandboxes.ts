@@ -33,7 +33,7 @@ const useCases = {
   awaitRunning,
   checkParameters,
   get: ({ store }: SandboxUseCaseDeps, scope: OwnerScope, id: string): Promise<Sandbox> => getSandbox(store, scope, id),
-  /** Returns the sandboxes, newest first. Reads the store only. */
+  /** Returns the sandboxes, newest first unless the filter says otherwise. Reads the store only. */
   search: ({ store }: SandboxUseCaseDeps, scope: OwnerScope, filter: SandboxFilter, page: PageRequest): Promise<Page<Sandbox>> =>
     store.sandboxes.search(scope, filter, page),
   /** Returns the resources that the sandbox uses now. Throws `sandbox_not_found`, `runtime_unavailable` or `runtime_timeout`. */

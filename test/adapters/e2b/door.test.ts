@@ -1,11 +1,9 @@
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
-import { e2b } from '../../../src/adapters/e2b/index.ts';
 import { Failure } from '../../../src/domain/failure.ts';
-import { type Client, createClient, object } from '../../support/client.ts';
+import { object } from '../../support/client.ts';
 import { until } from '../../support/until.ts';
-import { startWorld } from '../http/world.ts';
 import { codeOf, connectJson, openDoor, stream, wrapped } from './door.ts';
 
 const data = (text: string) => ({ data: { input: { stdin: Buffer.from(text).toString('base64') } } });
@@ -22,6 +20,17 @@ describe('the API for E2B clients', () => {
       { event: { end: { exitCode: 0, exited: true, status: 'exit status 0' } } },
       {},
     ]);
+  });
+
+  test('refuses a working directory that does not exist, as E2B does', async () => {
+    const door = await openDoor();
+    await door.world.skep.files.write(null, door.id, '/workspace/a-file', ReadableStream.from([]), {}, new AbortController().signal);
+    const errorIn = async (cwd: string) =>
+      (await stream(door, 'Start', wrapped(JSON.stringify({ process: { cmd: 'echo', cwd }, stdin: false })))).at(-1)?.['error'];
+    expect(await errorIn('/workspace')).toBeUndefined();
+    for (const cwd of ['missing', '/workspace/a-file']) {
+      expect(await errorIn(cwd)).toMatchObject({ code: 'invalid_argument', message: expect.stringMatching(/^The working directory .* does not exist/) });
+    }
   });
 
   test('writes a stream of input, in whatever parts it arrives', async () => {
@@ -124,12 +133,6 @@ describe('the API for E2B clients', () => {
     expect(messages.at(-1)?.['error']).toEqual({ code: 'unavailable', message: expect.stringContaining('was not found') });
   });
 
-  test('returns 0 as the limits of a sandbox if the runtime does not apply limits', async () => {
-    const { as, world, id } = await openDoor();
-    const info = object(await as(world.keys.ann)('GET', `/e2b/sandboxes/${id}`));
-    expect(info).toMatchObject({ cpuCount: 0, memoryMB: 0, diskSizeMB: 0 });
-  });
-
   test('refuses a token after its key is revoked, and ends its open stream', async () => {
     const door = await openDoor();
     const { world, headers, as } = door;
@@ -203,25 +206,5 @@ describe('the API for E2B clients', () => {
     expect([await post('/e2b/v2/sandboxes', key), await post('/e2b/v2/sandboxes', {})]).toEqual([[status, status], [401, 401]]);
     expect([await post(list, headers), await post(list, {})]).toEqual([[400, 'invalid_argument'], [401, 'unauthenticated']]);
     expect(world.lines.filter(({ level }) => level === 'error')).toEqual([]);
-  });
-
-  test('creates one sandbox for requests with the same idempotency key', async () => {
-    const { as, world } = await openDoor();
-    const create = (timeout: number) =>
-      as(world.keys.ann)('POST', '/e2b/v2/sandboxes', { templateID: 'base', timeout }, { 'Idempotency-Key': 'one' });
-    const [first, second, other] = [await create(60), await create(60), await create(70)];
-    expect([first.status, object(second)['sandboxID'], other.status]).toEqual([201, object(first)['sandboxID'], 409]);
-  });
-
-  test('limits the timeout of a sandbox to the maximum life of its spec', async () => {
-    const world = await startWorld({ specs: [{ id: 'short', rest: { freezeAfterMs: null, stopAfterMs: null, deleteAfterMs: null, maxLifeMs: 60_000 } }], server: { mounts: [e2b] } });
-    const ann: Client = (method, path, body) => createClient(world.url, null)(method, path, body, { 'X-API-Key': world.keys.ann });
-    const made = object(await ann('POST', '/e2b/v2/sandboxes', { templateID: 'short' }));
-    const path = `/e2b/sandboxes/${String(made['sandboxID'])}`;
-    const { startedAt, endAt } = object(await ann('GET', path));
-    expect(Date.parse(String(endAt)) - Date.parse(String(startedAt))).toBe(60_000);
-    expect((await ann('POST', `${path}/timeout`, { timeout: 3600 })).status).toBe(400);
-    expect((await ann('POST', `${path}/timeout`, { timeout: 5 })).status).toBe(204);
-    expect(Date.parse(String(object(await ann('GET', path))['endAt']))).toBeLessThan(Date.parse(String(endAt)));
   });
 });

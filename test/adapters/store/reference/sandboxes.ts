@@ -127,14 +127,14 @@ export function createReferenceSandboxes(log: ReferenceEvents): SandboxStore {
           .slice(0, limit),
       ),
 
-    search: (scope, { status, specId, metadata = {} }, page) =>
+    search: (scope, { status, specId, metadata = {}, oldestFirst }, page) =>
       atOnce(() => {
         const found = all()
           .filter((sandbox) => !isPooled(sandbox) && isInScope(sandbox.ownerId, scope) && sandbox.deletedAt === null)
           .filter((sandbox) => status === undefined || sandbox.status === status)
           .filter((sandbox) => specId === undefined || sandbox.spec.id === specId)
           .filter((sandbox) => Object.entries(metadata).every(([key, value]) => sandbox.metadata[key] === value));
-        return pageIn(found, ({ createdAt, id }) => ({ value: createdAt, id }), 'desc', page);
+        return pageIn(found, ({ createdAt, id }) => ({ value: createdAt, id }), oldestFirst === true ? 'asc' : 'desc', page);
       }),
 
     countByStatus: (scope) =>

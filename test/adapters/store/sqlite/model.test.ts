@@ -121,9 +121,9 @@ const call: fc.Arbitrary<Call> = fc.oneof(
   fc.tuple(few('s'), time).map(([id, at]): Call => (s) => s.sandboxes.touch(id, at)),
   few('s').map((id): Call => (s) => s.sandboxes.find(id)),
   fc
-    .tuple(owner, perhaps(fc.constantFrom(...sandboxStatuses)), perhaps(few('spec')), page)
-    .map(([who, status, specId, where]): Call => (s) =>
-      s.sandboxes.search(who, { ...(status !== null && { status }), ...(specId !== null && { specId }) }, where)),
+    .tuple(owner, perhaps(fc.constantFrom(...sandboxStatuses)), perhaps(few('spec')), fc.boolean(), page)
+    .map(([who, status, specId, oldestFirst, where]): Call => (s) =>
+      s.sandboxes.search(who, { ...(status !== null && { status }), ...(specId !== null && { specId }), oldestFirst }, where)),
   fc.tuple(perhaps(few('s')), fc.integer({ min: 1, max: 4 })).map(([after, limit]): Call => (s) => s.sandboxes.scan(after, limit)),
   time.map((before): Call => (s) => s.sandboxes.purge(before)),
   fc

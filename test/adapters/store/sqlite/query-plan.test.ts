@@ -140,8 +140,9 @@ describe('The query plan', () => {
     [{ specId: 'x' }, 'sandboxes_by_spec (owner_id=? AND spec_id=?'],
     [{ status: 'RUNNING', specId: 'x' }, 'sandboxes_by_spec_and_status (owner_id=? AND spec_id=? AND status=?'],
     [{ metadata: { task: '7', user: 'x' } }, 'sandboxes_by_owner (owner_id=?'],
+    [{ oldestFirst: true }, 'sandboxes_by_owner (owner_id=?'],
   ])('of sandboxes with %j starts in the index where the page starts', async (filter, index) => {
-    const range = `${index} AND (created_at,id)<(?,?))`;
+    const range = `${index} AND (created_at,id)${filter.oldestFirst === true ? '>' : '<'}(?,?))`;
     expect(await plansOf(() => sandboxes.search('x', filter, next))).toEqual([expect.stringContaining(range)]);
     expect(await plansOf(() => sandboxes.search('x', filter, page))).toEqual([expect.stringContaining(`${index})`)]);
     for (const plan of statements.map(planOf)) expect(plan).not.toContain('TEMP B-TREE');

@@ -1,0 +1,47 @@
+import { describe, expect, test } from 'vitest';
+import { e2b } from '../../../src/adapters/e2b/index.ts';
+import { type Client, createClient, object } from '../../support/client.ts';
+import { startWorld } from '../http/world.ts';
+import { openDoor } from './door.ts';
+
+describe('the sandboxes of E2B clients', () => {
+  test('returns 0 as the limits of a sandbox if the runtime does not apply limits', async () => {
+    const { as, world, id } = await openDoor();
+    const info = object(await as(world.keys.ann)('GET', `/e2b/sandboxes/${id}`));
+    expect(info).toMatchObject({ cpuCount: 0, memoryMB: 0, diskSizeMB: 0 });
+  });
+
+  test('lists sandboxes by their start in both orders, page by page, from a time on', async () => {
+    const { as, world, id } = await openDoor();
+    const ann = as(world.keys.ann);
+    const other = String(object(await ann('POST', '/e2b/v2/sandboxes', { templateID: 'base' }))['sandboxID']);
+    const { startedAt } = object(await ann('GET', `/e2b/sandboxes/${id}`));
+    const query = `limit=1&startedAfter=${String(startedAt)}`;
+    for (const [order, ids] of [['desc', [other, id]], ['asc', [id, other]]] as const) {
+      const first = await ann('GET', `/e2b/v2/sandboxes?order=${order}&${query}`);
+      const second = await ann('GET', `/e2b/v2/sandboxes?order=${order}&${query}&nextToken=${first.headers.get('x-next-token')}`);
+      expect([first.body, second.body]).toMatchObject(ids.map((sandboxID) => [{ sandboxID }]));
+      expect(second.headers.get('x-next-token')).toBeNull();
+    }
+  });
+
+  test('creates one sandbox for requests with the same idempotency key', async () => {
+    const { as, world } = await openDoor();
+    const create = (timeout: number) =>
+      as(world.keys.ann)('POST', '/e2b/v2/sandboxes', { templateID: 'base', timeout }, { 'Idempotency-Key': 'one' });
+    const [first, second, other] = [await create(60), await create(60), await create(70)];
+    expect([first.status, object(second)['sandboxID'], other.status]).toEqual([201, object(first)['sandboxID'], 409]);
+  });
+
+  test('limits the timeout of a sandbox to the maximum life of its spec', async () => {
+    const world = await startWorld({ specs: [{ id: 'short', rest: { freezeAfterMs: null, stopAfterMs: null, deleteAfterMs: null, maxLifeMs: 60_000 } }], server: { mounts: [e2b] } });
+    const ann: Client = (method, path, body) => createClient(world.url, null)(method, path, body, { 'X-API-Key': world.keys.ann });
+    const made = object(await ann('POST', '/e2b/v2/sandboxes', { templateID: 'short' }));
+    const path = `/e2b/sandboxes/${String(made['sandboxID'])}`;
+    const { startedAt, endAt } = object(await ann('GET', path));
+    expect(Date.parse(String(endAt)) - Date.parse(String(startedAt))).toBe(60_000);
+    expect((await ann('POST', `${path}/timeout`, { timeout: 3600 })).status).toBe(400);
+    expect((await ann('POST', `${path}/timeout`, { timeout: 5 })).status).toBe(204);
+    expect(Date.parse(String(object(await ann('GET', path))['endAt']))).toBeLessThan(Date.parse(String(endAt)));
+  });
+});
