@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { z } from 'zod';
 import type { ExecutionRecord } from '../../domain/execution.ts';
+import { isFailureOf } from '../../domain/failure.ts';
 import { sentenceOf } from '../shared/status-and-error-messages.ts';
 import { callOf, ConnectError, inputOf, type Service, type ServiceCall, streamOf } from './connect-protocol.ts';
 import { resolvePath } from './filesystem-service.ts';
@@ -62,15 +63,27 @@ async function findRunning(call: ServiceCall, message: Selected): Promise<Execut
 async function* start(call: ServiceCall, { process, pty, stdin }: z.output<typeof startMessage>): AsyncGenerator<object, void> {
   const { cmd, args, envs, cwd } = process;
   const { skep, scope, sandboxId, timeoutMs } = call;
+  const workingDir = cwd === '' ? null : resolvePath(call, cwd);
   const execution = await skep.executions.run(scope, sandboxId, {
-    command: [cmd, ...args], env: envs, workingDir: cwd === '' ? null : resolvePath(call, cwd), timeoutMs,
-    stdin: stdin || pty !== undefined, tty: pty?.size ?? null,
+    command: [cmd, ...args], env: envs, workingDir, timeoutMs, stdin: stdin || pty !== undefined, tty: pty?.size ?? null,
   });
-  yield* follow(call, execution);
+  yield* follow(call, execution, workingDir);
 }
 
+/** Throws `invalid_argument` if the directory does not exist. E2B checks this before the start, which would take twice as long here. */
+async function requireDirectory({ skep, scope, sandboxId, ends }: ServiceCall, path: string): Promise<void> {
+  const found = await skep.files.stat(scope, sandboxId, path, true, ends).catch((error: unknown) => {
+    if (!isFailureOf(error, 'file_not_found')) throw error;
+  });
+  if (found?.type !== 'directory') throw new ConnectError('invalid_argument', `The working directory ${path} does not exist.`);
+}
+
+
+/** The exit code of a command that could not be run. */
+const notRunCode = 126;
+
 /** Reports the kept output of a command, its further output, and its end. */
-async function* follow(call: ServiceCall, execution: ExecutionRecord): AsyncGenerator<object, void> {
+async function* follow(call: ServiceCall, execution: ExecutionRecord, workingDir: string | null = null): AsyncGenerator<object, void> {
   const { skep, scope, sandboxId, ends } = call;
   const { id, tty } = execution;
   yield { event: { start: { pid: pidOf(execution) } } };
@@ -87,6 +100,7 @@ async function* follow(call: ServiceCall, execution: ExecutionRecord): AsyncGene
   }
   const { status, exitCode, statusReason } = await skep.executions.get(scope, sandboxId, id);
   if (status !== 'exited') throw new ConnectError('unavailable', statusReason === null ? 'It is lost.' : sentenceOf(statusReason));
+  if (exitCode === notRunCode && workingDir !== null) await requireDirectory(call, workingDir);
   const text = `exit status ${exitCode}`;
   yield { event: { end: { exitCode: exitCode ?? 0, exited: true, status: text, ...(exitCode !== 0 && { error: text }) } } };
 }

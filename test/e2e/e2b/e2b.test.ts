@@ -67,10 +67,12 @@ describeWithDocker("E2B's own package", () => {
 
     const listed = Sandbox.list({ ...options, query: { metadata: { 'task id': '4 2&é' } } });
     expect((await listed.nextItems()).map((one) => one.sandboxId)).toEqual([sandboxId]);
-    const paged = Sandbox.list({ ...options, limit: 1 });
-    const seen: string[] = [];
-    while (paged.hasNext) seen.push(...(await paged.nextItems()).map((one) => one.sandboxId));
-    expect(seen).toEqual([other.sandboxId, sandboxId]);
+    for (const [order, expected] of [['desc', [other.sandboxId, sandboxId]], ['asc', [sandboxId, other.sandboxId]]] as const) {
+      const paged = Sandbox.list({ ...options, limit: 1, order, query: { startedAfter: info.startedAt } });
+      const seen: string[] = [];
+      while (paged.hasNext) seen.push(...(await paged.nextItems()).map((one) => one.sandboxId));
+      expect(seen).toEqual(expected);
+    }
 
     expect(await sandbox.isRunning()).toBe(true);
     expect(await sandbox.pause()).toBe(true);
@@ -107,6 +109,8 @@ describeWithDocker("E2B's own package", () => {
     expect(seen.join('')).toBe('out\n/workspace\n');
     await expect(commands.run('exit 3')).rejects.toThrow(CommandExitError);
     await expect(commands.run('true', { user: 'nobody' })).rejects.toThrow(InvalidArgumentError);
+    await expect(commands.run('true', { cwd: 'missing' })).rejects.toThrow(InvalidArgumentError);
+    await expect(commands.run('exit 126', { cwd: '/tmp' })).rejects.toThrow(CommandExitError);
 
     const reading = await commands.run('read line; echo "got $line"; cat', { background: true, stdin: true });
     await commands.sendStdin(reading.pid, 'a line\nmore');
