@@ -1,5 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { once } from 'node:events';
+import { chmod, mkdir, mkdtemp, readdir, readFile, readlink, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -68,6 +70,30 @@ describe('skep cp', () => {
     expect((await readdir(local)).filter((name) => name.includes('.skep-'))).toEqual([]);
   });
 
+  test('copies a link as a link, but follows it if a slash is at its end, and takes . at the end for the content', async () => {
+    await mkdir(at('tree/sticky'));
+    await chmod(at('tree/sticky'), 0o1777);
+    await utimes(at('tree/run.sh'), 4e9, 4e9);
+    await symlink('nothing', at('dangling'));
+    await symlink('tree', at('turn'));
+    await refused(at('turn'), remote('links'), 'symbolic link');
+    await cp(`${at('turn')}/`, remote('links'));
+    for (const source of [at('dangling'), at('turn'), at('tree/link')]) await cp(source, remote('links'));
+    await cp(`${at('turn')}/`, remote('links/sub'));
+    await cp(`${at('tree/sub')}/./`, remote('links/sub'));
+    const { stdout } = await runSkep(['exec', sandbox, '--', 'stat', '-c', '%F %a', 'links/dangling', 'links/turn', 'links/sub/turn', 'links/sticky'], env);
+    expect(stdout).toBe('symbolic link 777\nsymbolic link 777\ndirectory 755\ndirectory 1777\n');
+    await cp(remote('links'), at('out'));
+    expect([await readlink(at('out/link')), (await readdir(at('out/sub'))).toSorted()]).toEqual(['run.sh', ['binary', 'turn']]);
+    expect((await stat(at('out/sub/turn/run.sh'))).mtimeMs).toBe(4e12);
+  });
+
+  test('says which sockets it leaves out', async () => {
+    await using listener = createServer().listen(at('tree/a-socket'));
+    await once(listener, 'listening');
+    expect(await runSkep(['cp', at('tree'), remote('sockets')], env)).toMatchObject({ code: 0, stderr: expect.stringContaining('a-socket') });
+  });
+
   test('never writes through a link that comes from the sandbox', async () => {
     await mkdir(at('elsewhere'));
     await symlink(at('elsewhere'), at('tree/turn'));
@@ -116,6 +142,8 @@ describe('skep cp', () => {
     await cp(at('tree/run.sh'), remote('way/sub'));
     await refused(remote('way/sub'), at('tree'), `${at('tree/sub')} is a directory, but`);
     await refused(remote('way'), at('tree/run.sh'), `${at('tree/run.sh')} is a file, but`);
+    await refused(remote('way/sub'), at('none/file'), `There is no directory ${at('none')}.`);
+    await refused(remote('way/sub'), at('none/'), `There is no directory ${at('none/')}.`);
     await refused(remote('a'), remote('b'), 'SANDBOX:/PATH');
     await refused('sb-none:/workspace/x', at('x'), 'There is no sandbox');
     await refused(at('tree'), 'sb-none:/workspace/x', 'There is no sandbox');

@@ -9,9 +9,9 @@ import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
 import { addressOf } from '../../client/connection.ts';
 import { isFailure, type SkepClient } from '../../client/index.ts';
-import { clientOf, CommandError, urlHelp } from './console.ts';
+import { clientOf, CommandError, notice, urlHelp } from './console.ts';
 import { readFirstEntry, writeFirstEntry } from './first-tar-entry.ts';
-import { safeLine } from './safe-text.ts';
+import { safeLine, safeText } from './safe-text.ts';
 import { discardBody, transfer } from './transfer.ts';
 
 export function addCopy(program: Command): void {
@@ -21,6 +21,8 @@ export function addCopy(program: Command): void {
     .option('--url <url>', urlHelp)
     .action(async (source: string, target: string, options: { readonly url?: string }) => await copy(clientOf(options), source, target));
 }
+
+const linkAdvice = 'Give the path of its target, or copy it into a directory.';
 
 /** A path in a sandbox. */
 interface Remote {
@@ -39,7 +41,7 @@ function remoteOf(place: string): Remote | null {
 
 /**
  * Copies files into or out of a sandbox, as `docker cp` does. If the target is a directory, copies into it. Otherwise the copy gets the
- * target's name. `/.` at the end of a directory means its content. The program `tar` packs and unpacks on this machine.
+ * target's name. `/.` at the end of a directory means its content. A link is copied as a link. The program `tar` packs and unpacks on this machine.
  */
 export async function copy(client: SkepClient, source: string, target: string): Promise<void> {
   const [from, to] = [remoteOf(source), remoteOf(target)];
@@ -78,6 +80,8 @@ async function writeLocal(archive: Readable, { path }: Remote, to: Local): Promi
   }
   const name = posix.basename(posix.normalize(path));
   const target = isInto ? join(to, name) : to;
+  const parent = first?.type === 'file' && /[\\/]$/.test(target) ? target : dirname(resolve(target));
+  if (!(await isDirectory(parent))) throw new CommandError(`There is no directory ${parent}.`);
   // A folder next to the target, so the result gets its final name only when it is complete.
   const folder = await mkdtemp(`${resolve(target)}.skep-`);
   try {
@@ -86,7 +90,7 @@ async function writeLocal(archive: Readable, { path }: Remote, to: Local): Promi
     else await unpack(archive, folder, false);
     // The sandbox chooses where a link leads. A later copy to this path could write anywhere on this machine.
     if ((await lstat(join(folder, name))).isSymbolicLink()) {
-      throw new CommandError(`${path} is a symbolic link in the sandbox. Give the path of its target, or copy it into a directory.`);
+      throw new CommandError(`${path} is a symbolic link in the sandbox. ${linkAdvice}`);
     }
     await rename(join(folder, name), target).catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'EISDIR') throw new CommandError(`${target} is a directory, but ${path} is a file. Choose another target.`);
@@ -105,12 +109,18 @@ async function copyIn(client: SkepClient, from: Local, to: Remote): Promise<void
     await upload(process.stdin, to.path);
     return;
   }
-  const found = await stat(from);
+  // Follows a link only if a slash is at the end.
+  const found = await lstat(from);
   const isThere = await isRemoteDirectory(client, to);
   const name = basename(resolve(from));
   if (found.isDirectory()) {
-    const asContent = !isThere || /[\\/]\.$/.test(from);
-    await sendPacked(asContent ? from : dirname(resolve(from)), asContent ? '.' : `./${name}`, (archive) => upload(archive, to.path));
+    const asContent = !isThere || basename(from) === '.';
+    await sendPacked(from, '.', (archive) => upload(archive, asContent ? to.path : posix.join(to.path, name)));
+    return;
+  }
+  if (found.isSymbolicLink()) {
+    if (!isThere) throw new CommandError(`${from} is a symbolic link. ${linkAdvice}`);
+    await sendPacked(dirname(resolve(from)), `./${name}`, (archive) => upload(archive, to.path));
     return;
   }
   if (!found.isFile()) throw new CommandError(`${from} is neither a file nor a directory.`);
@@ -144,10 +154,11 @@ async function unpack(archive: Readable, folder: string, onlyContent: boolean): 
 }
 
 async function sendPacked(folder: string, name: string, send: (archive: Readable) => Promise<void>): Promise<void> {
-  await withTar(['-c', '-f', '-', '-C', folder, name], async (tar) => {
+  const leftOut = await withTar(['-c', '-f', '-', '-C', folder, name], async (tar) => {
     tar.stdin.end();
     await send(Readable.from(tarOutput(tar), { objectMode: false }));
   });
+  if (leftOut !== '') notice(safeText(leftOut.trimEnd()));
 }
 
 type Tar = ReturnType<typeof startTar>;
@@ -156,8 +167,8 @@ function startTar(args: readonly string[]) {
   return spawn('tar', args, { stdio: ['pipe', 'pipe', 'pipe'] });
 }
 
-/** Runs `tar` while `use` runs. If tar fails, throws its error output. */
-async function withTar(args: readonly string[], use: (tar: Tar) => Promise<void>): Promise<void> {
+/** Runs `tar` while `use` runs. Returns its error output, for example about sockets that it left out. If tar fails, throws it. */
+async function withTar(args: readonly string[], use: (tar: Tar) => Promise<void>): Promise<string> {
   const tar = startTar(args);
   const errorOutput = text(tar.stderr);
   tar.stdin.on('error', () => {});
@@ -170,6 +181,7 @@ async function withTar(args: readonly string[], use: (tar: Tar) => Promise<void>
   if (work.status === 'rejected' && (isFailure(work.reason) || work.reason instanceof CommandError)) throw work.reason;
   if (tar.exitCode !== null && tar.exitCode !== 0) throw new CommandError(safeLine(await errorOutput) || 'tar failed.');
   if (work.status === 'rejected') throw work.reason;
+  return await errorOutput;
 }
 
 /** Yields the output of tar. Throws if tar fails, so an incomplete archive is not taken for a complete one. */

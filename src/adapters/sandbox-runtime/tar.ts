@@ -10,7 +10,7 @@ type Entry = Extract extends AsyncIterable<infer E> ? E : never;
 interface Common {
   /** Empty for the target directory itself. */
   readonly parts: TarName;
-  /** The permission bits, 0 to 0o777. */
+  /** The permission bits and the sticky bit, 0 to 0o1777. */
   readonly mode: number;
   readonly modifiedAt: Date;
 }
@@ -76,7 +76,7 @@ function openTar(archive: ReadableStream<Uint8Array>, signal: AbortSignal) {
 function toEntry({ header }: Entry, content: AsyncIterable<Uint8Array>): TarEntry {
   const { name, type, mtime, size, linkname } = header;
   const parts = checkedName(name, 'name');
-  const common = { parts, mode: header.mode & 0o777, modifiedAt: Number.isFinite(mtime.getTime()) ? mtime : new Date(0) };
+  const common = { parts, mode: header.mode & 0o1777, modifiedAt: Number.isFinite(mtime.getTime()) ? mtime : new Date(0) };
   if (type === 'directory') return { ...common, kind: 'directory' };
   if (parts.length === 0) throw refusedFiles('archive', `${quotedName(name)} names the directory itself, and is none`);
   if (type === 'file' || type === 'contiguous-file') return { ...common, kind: 'file', size, content };
@@ -86,16 +86,11 @@ function toEntry({ header }: Entry, content: AsyncIterable<Uint8Array>): TarEntr
   return { ...common, kind: 'symlink', mode: 0o777, target: linkname };
 }
 
-/** The last time that the package can write, in 2038. */
-const lastSecond = 2 ** 31 - 1;
-
 /** Returns the header of an entry. The parts in `below` are the start of its name. */
 export function tarHeader(entry: TarEntry, below: TarName): TarHeader {
-  const seconds = Math.floor(entry.modifiedAt.getTime() / 1000);
-  const mtime = new Date(1000 * Math.min(Math.max(0, seconds), lastSecond));
   const nameOf = (parts: TarName): string => [...below, ...parts].join('/');
   // The package writes a default instead of the mode 0, unless there is a bit that it leaves out.
-  const common = { name: nameOf(entry.parts), mode: entry.mode | 0o100_000, mtime };
+  const common = { name: nameOf(entry.parts), mode: entry.mode | 0o100_000, mtime: entry.modifiedAt };
   if (entry.kind === 'directory') return { ...common, name: `${common.name}/`, type: 'directory' };
   if (entry.kind === 'file') return { ...common, type: 'file', size: entry.size };
   if (entry.kind === 'symlink') return { ...common, type: 'symlink', linkname: entry.target };

@@ -7,11 +7,16 @@ export type TarHeader = Partial<Omit<Header, 'pax'>> & Pick<Header, 'name'> & { 
 /** The largest number that fits into the header's field for an owner. */
 const largestOwner = 0o777777;
 
+/** The last time that the package can write into the header's field, in 2038, in seconds. */
+const lastSecond = 2 ** 31 - 1;
+
 /** Adds PAX records for numbers that do not fit into the header's fields. */
-export function withPax({ pax, ...header }: TarHeader): TarHeader {
-  const { uid = 0, gid = 0 } = header;
+export function withPax({ pax, ...given }: TarHeader): TarHeader {
+  const { uid = 0, gid = 0, mtime = new Date() } = given;
+  const seconds = Math.floor(mtime.getTime() / 1000);
+  const header = { ...given, mtime: new Date(1000 * Math.min(Math.max(0, seconds), lastSecond)) };
   const owners = uid > largestOwner || gid > largestOwner ? { uid: String(uid), gid: String(gid) } : {};
-  const records = { ...pax, ...owners };
+  const records = { ...pax, ...owners, ...(seconds > lastSecond && { mtime: String(seconds) }) };
   return Object.keys(records).length === 0 ? header : { ...header, pax: records };
 }
 

@@ -54,7 +54,7 @@ async function* contentOf(handle: FileHandle, size: number): AsyncGenerator<Uint
 }
 
 function metaOf({ mode, mtime }: Stats, parts: TarName) {
-  return { parts, mode: mode & 0o777, modifiedAt: mtime };
+  return { parts, mode: mode & 0o1777, modifiedAt: mtime };
 }
 
 type Entry<K extends TarEntry['kind']> = Extract<TarEntry, { readonly kind: K }>;
