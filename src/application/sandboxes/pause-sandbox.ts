@@ -4,7 +4,7 @@ import { applyTransition, stopFrozenByOwner } from '../../domain/sandbox-lifecyc
 import type { PauseKind, Sandbox } from '../../domain/sandbox.ts';
 import { waitAtMost } from '../timers.ts';
 import type { SandboxUseCaseDeps } from './sandboxes.ts';
-import { awaitStatus } from './await-status.ts';
+import { reconcileUntil } from './reconcile-until.ts';
 import { getSandbox, writeSandbox } from './sandbox-records.ts';
 
 /**
@@ -31,7 +31,7 @@ export async function pauseSandbox(deps: SandboxUseCaseDeps, scope: OwnerScope, 
       if (next === null) throw new Failure('sandbox_not_running', { id, status });
       if (!(await writeSandbox(deps, sandbox, next, 'user'))) continue;
     }
-    const paused = await awaitStatus(deps, scope, id, 'PAUSED');
+    const paused = await reconcileUntil(deps, scope, id, 'PAUSED');
     // If the runtime refused to stop a sandbox that it had frozen, it is PAUSED, but not as asked.
     if (asked !== 'stop' || paused.status !== 'PAUSED' || paused.pauseKind !== 'freeze') return paused;
   }

@@ -8,7 +8,7 @@ import type { Sandbox } from '../../domain/sandbox.ts';
 import type { ReplaceOutcome } from '../../ports/sandbox-store.ts';
 import { admit, type Limited } from './make-room.ts';
 import type { SandboxUseCaseDeps } from './sandboxes.ts';
-import { awaitStatus } from './await-status.ts';
+import { reconcileUntil } from './reconcile-until.ts';
 import { getSandbox, logStatusChange } from './sandbox-records.ts';
 
 /** Who resumes the sandbox, and why. */
@@ -34,12 +34,12 @@ export async function resumeSandbox(deps: SandboxUseCaseDeps, scope: OwnerScope,
       await store.sandboxes.touch(id, clock.now());
       return await getSandbox(store, scope, id);
     }
-    if (status === 'RESUMING') return await awaitStatus(deps, scope, id, 'RUNNING');
+    if (status === 'RESUMING') return await reconcileUntil(deps, scope, id, 'RUNNING');
     if (status === 'STARTING' || status === 'PAUSING') throw new Failure('sandbox_busy', { id, status });
     if (status !== 'PAUSED' && !(await hasFiles(deps, sandbox))) throw new Failure('sandbox_not_paused', { id, status });
     const outcome = await admit(deps, sandbox, () => writeResumption(deps, sandbox, resumer));
     if (outcome.kind === 'stale') continue;
-    return await awaitStatus(deps, scope, id, 'RUNNING');
+    return await reconcileUntil(deps, scope, id, 'RUNNING');
   }
 }
 

@@ -5,7 +5,7 @@ import { isSameSecret } from '../../domain/credentials.ts';
 import { activityIntervalMs } from '../../domain/idle-policy.ts';
 import { resumeSandbox } from './resume-sandbox.ts';
 import type { SandboxUseCaseDeps } from './sandboxes.ts';
-import { awaitStatus } from './await-status.ts';
+import { reconcileUntil } from './reconcile-until.ts';
 import { findSandbox, getSandbox } from './sandbox-records.ts';
 
 /** The caller that opens a port of a sandbox. */
@@ -121,7 +121,7 @@ async function untilRunning(deps: SandboxUseCaseDeps, { id, status, ...sandbox }
 }
 
 async function awaitResumed(deps: SandboxUseCaseDeps, id: string): Promise<Sandbox> {
-  const sandbox = await awaitStatus(deps, null, id, 'RUNNING');
+  const sandbox = await reconcileUntil(deps, null, id, 'RUNNING');
   const { status } = sandbox;
   if (status === 'RUNNING') return sandbox;
   throw new Failure(status === 'RESUMING' ? 'sandbox_busy' : 'sandbox_not_running', { id, status });
@@ -133,7 +133,7 @@ async function resumeWithin(deps: SandboxUseCaseDeps, id: string): Promise<Sandb
   const resumer = { actor: 'skep', reason: { code: 'woken_by_access' } } as const;
   for (let tries = 1; ; tries += 1) {
     const { status } = await getSandbox(deps.store, null, id);
-    const sandbox = status === 'PAUSING' ? await awaitStatus(deps, null, id, 'PAUSED') : await resumeSandbox(deps, null, id, resumer);
+    const sandbox = status === 'PAUSING' ? await reconcileUntil(deps, null, id, 'PAUSED') : await resumeSandbox(deps, null, id, resumer);
     if (sandbox.status === 'RUNNING') return sandbox;
     if (tries === maxTries || deps.clock.now() >= until) throw new Failure('sandbox_busy', { id, status: sandbox.status });
   }

@@ -22,7 +22,7 @@ import type { SandboxSpecs } from './sandbox-specs.ts';
 import { setSandboxTimeout } from './set-sandbox-timeout.ts';
 import type { StartStatistics } from './start-statistics.ts';
 import { checkParameters, limitsResources, startSandbox, startSandboxWithId } from './start-sandbox.ts';
-import { awaitRunning } from './await-status.ts';
+import { awaitRunning } from './reconcile-until.ts';
 
 export type { OpenPort, PortAccess, PortGrant, PortVisitor } from './sandbox-ports.ts';
 export type { StartSandboxRequest } from './start-sandbox.ts';

@@ -22,7 +22,7 @@ import { defaultMinIdleMs } from '../../application/sandboxes/make-room.ts';
 import { defaultOrphanGraceMs, Quarantine } from '../../application/sandboxes/quarantine.ts';
 import { SandboxPool } from '../../application/sandboxes/sandbox-pool.ts';
 import { SandboxReconciler } from '../../application/sandboxes/sandbox-reconciler.ts';
-import { defaultAnswerWithinMs } from '../../application/sandboxes/await-status.ts';
+import { defaultAnswerWithinMs } from '../../application/sandboxes/reconcile-until.ts';
 import { SandboxSpecs } from '../../application/sandboxes/sandbox-specs.ts';
 import { createSandboxes, type SandboxDeps } from '../../application/sandboxes/sandboxes.ts';
 import { StartStatistics } from '../../application/sandboxes/start-statistics.ts';

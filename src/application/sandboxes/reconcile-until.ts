@@ -8,8 +8,13 @@ import type { SandboxUseCaseDeps } from './sandboxes.ts';
 /** `answerWithinMs`, if nothing else is configured. */
 export const defaultAnswerWithinMs = 20_000;
 
-/** Reconciles and returns the sandbox. Throws the failure of the runtime, or `sandbox_not_running` or `sandbox_not_paused`. */
-export async function awaitStatus(deps: SandboxUseCaseDeps, scope: OwnerScope, id: string, wanted: 'PAUSED' | 'RUNNING'): Promise<Sandbox> {
+/**
+ * Reconciles the sandbox, and returns it in the wanted status, or in the present one if that takes longer than `answerWithinMs`. Throws the
+ * failure of the runtime, or `sandbox_not_running` or `sandbox_not_paused`.
+ */
+export async function reconcileUntil(
+  deps: SandboxUseCaseDeps, scope: OwnerScope, id: string, wanted: 'PAUSED' | 'RUNNING',
+): Promise<Sandbox> {
   const { store, clock, answerWithinMs, reconciler } = deps;
   const reconciled = await waitAtMost(clock, answerWithinMs, reconciler.reconcile(id));
   const sandbox = await getSandbox(store, scope, id);
@@ -28,7 +33,7 @@ export async function awaitStatus(deps: SandboxUseCaseDeps, scope: OwnerScope, i
 export async function awaitRunning(deps: SandboxUseCaseDeps, scope: OwnerScope, id: string, signal: AbortSignal): Promise<Sandbox> {
   for (;;) {
     signal.throwIfAborted();
-    const sandbox = await awaitStatus(deps, scope, id, 'RUNNING');
+    const sandbox = await reconcileUntil(deps, scope, id, 'RUNNING');
     const { status } = sandbox;
     if (status === 'RUNNING') return sandbox;
     if (status !== 'STARTING' && status !== 'RESUMING') throw new Failure('sandbox_not_running', { id, status });
