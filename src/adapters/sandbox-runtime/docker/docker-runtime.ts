@@ -9,7 +9,7 @@ import { createEngine, shorten, withFailures } from './engine.ts';
 import { configFolder, createClient, type Environment } from './engine-client.ts';
 import { checkEngine, diskSpace } from './engine-info.ts';
 import { DockerExecutionHost } from './execution-host.ts';
-import { Executions } from './executions.ts';
+import { ContainerCommands } from './container-commands.ts';
 import { RunEvents } from './exit-causes.ts';
 import { DockerFiles } from './files.ts';
 import { Firewall } from './firewall.ts';
@@ -61,8 +61,10 @@ export interface DockerRuntimeOptions {
  * configuration can't work.
  */
 export function createDockerRuntime(options: DockerRuntimeOptions): SandboxRuntime & { settled(): Promise<void> } {
-  const { engine, remoteHost, mutex, observer, watch, images, firewall, containers, commands, files, host, close } = assemble(options);
-  const executions = new DurableExecutions(host);
+  const {
+    engine, remoteHost, mutex, observer, watch, images, firewall, containers, commands, files, executionHost, close,
+  } = assemble(options);
+  const executions = new DurableExecutions(executionHost);
   return {
     name: 'docker',
     ignores: [],
@@ -78,7 +80,7 @@ export function createDockerRuntime(options: DockerRuntimeOptions): SandboxRunti
     stop: (id) => containers.stop(id),
     resume(launch, signal) {
       const resumed = containers.resume(launch, signal);
-      const finishPending = async (): Promise<void> => host.finishRemovals(launch.id, await commands.endLeftoversOf(launch.id));
+      const finishPending = async (): Promise<void> => executionHost.finishRemovals(launch.id, await commands.endLeftoversOf(launch.id));
       // Finishes work that waited while the sandbox was frozen. If this fails, the next execution or resumption tries again.
       resumed.then(finishPending).catch(() => {});
       return resumed;
@@ -139,10 +141,10 @@ function assemble(options: DockerRuntimeOptions) {
     // If this fails, the next execution in a sandbox tries again.
     commands.endLeftovers().catch(() => {});
   });
-  const commands = new Executions(engine, watch, mutex);
+  const commands = new ContainerCommands(engine, watch, mutex);
   const files = new DockerFiles(engine, (id, command, input, signal) =>
     withFailures(() => commands.execute(id, { command, workingDir: '/' }, signal, input ? {} : { inShell: { leavesNoProcesses: true } })));
-  const host = new DockerExecutionHost(engine, commands, files);
+  const executionHost = new DockerExecutionHost(engine, commands, files);
   const containers = new Containers({
     engine, observer, networks, firewall, watch, files, mutex, publishAddress, stopGraceMs, callTimeoutMs,
   });
@@ -157,5 +159,5 @@ function assemble(options: DockerRuntimeOptions) {
     await networks.removeUnused().catch(() => {});
     client.close();
   };
-  return { engine, remoteHost, mutex, observer, watch, images, firewall, containers, commands, files, host, close };
+  return { engine, remoteHost, mutex, observer, watch, images, firewall, containers, commands, files, executionHost, close };
 }

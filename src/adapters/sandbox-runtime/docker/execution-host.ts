@@ -5,7 +5,7 @@ import type { ExecutionHost, HostExecution, KeptFile, Supervise } from '../execu
 import { isShellFailure, killOnFailure, runScript, withScriptTimeLimit } from '../script-result.ts';
 import { tarEntries } from '../tar.ts';
 import { type Engine, killFailed } from './engine.ts';
-import { type Executions, keptFolder } from './executions.ts';
+import { type ContainerCommands, keptFolder } from './container-commands.ts';
 import type { DockerFiles } from './files.ts';
 import { stateOf } from './observed-sandbox.ts';
 import { keptMark, listRemovedCommand, markVariable, removeCommand } from './shell-scripts.ts';
@@ -17,14 +17,14 @@ const maxKeptBytes = 256 << 20;
 /** Keeps executions in the containers of sandboxes. */
 export class DockerExecutionHost implements ExecutionHost {
   readonly #engine: Engine;
-  readonly #executions: Executions;
+  readonly #commands: ContainerCommands;
   readonly #files: DockerFiles;
   /** The executions to remove when their sandbox runs again, by sandbox id. */
   readonly #removed = new Map<string, Set<string>>();
 
-  constructor(engine: Engine, executions: Executions, files: DockerFiles) {
+  constructor(engine: Engine, commands: ContainerCommands, files: DockerFiles) {
     this.#engine = engine;
-    this.#executions = executions;
+    this.#commands = commands;
     this.#files = files;
   }
 
@@ -45,11 +45,11 @@ export class DockerExecutionHost implements ExecutionHost {
   launch(id: string, start: ExecutionStart, supervise: Supervise, signal: AbortSignal): Promise<HostExecution> {
     const kept = { executionId: start.executionId, supervise };
     const form = start.stdin || start.tty !== null ? { kept } : { kept, inShell: { leavesNoProcesses: false } };
-    return this.#executions.execute(id, start, signal, form);
+    return this.#commands.execute(id, start, signal, form);
   }
 
   async launchTerminal(id: string, start: ExecutionStart, signal: AbortSignal): Promise<HostExecution> {
-    const execution = await this.#executions.execute(id, start, signal, { isTerminal: true });
+    const execution = await this.#commands.execute(id, start, signal, { isTerminal: true });
     const { tty } = start;
     if (tty !== null) await killOnFailure(execution, async () => execution.resize?.(tty));
     return execution;
@@ -59,7 +59,7 @@ export class DockerExecutionHost implements ExecutionHost {
     id: string, command: readonly string[], signal: AbortSignal, { executionId, isShort = false }: Parameters<ExecutionHost['run']>[3] = {},
   ): Promise<HostExecution> {
     const form = { ...(executionId !== undefined && { kept: { executionId } }), ...(isShort && { inShell: { leavesNoProcesses: true } }) };
-    const script = await this.#executions.execute(id, { command, workingDir: '/' }, signal, form);
+    const script = await this.#commands.execute(id, { command, workingDir: '/' }, signal, form);
     // Scripts end with their connection, so a close need not kill them one by one.
     script.outlive();
     return script;

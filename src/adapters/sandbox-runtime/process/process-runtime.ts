@@ -14,7 +14,7 @@ import { raceSignal } from '../../shared/timeout.ts';
 import {
   createLayout, discardSandbox, endDiscarded, type Layout, makeSandbox, openRoot, removeDiscarded, sizeOfFiles,
 } from './data-folder.ts';
-import { ProcessExecutions } from './executions.ts';
+import { ProcessExecutionHost } from './execution-host.ts';
 import { FileTransfer } from './file-transfer.ts';
 import { ProcessFiles } from './files.ts';
 import { addNote, keptLaunch, type LaunchRecord, removeFreezeNote, readExit } from './launch-records.ts';
@@ -63,7 +63,7 @@ class ProcessRuntime implements SandboxRuntime {
   readonly #table: ProcessTable;
   readonly #ports: PortReservations;
   readonly #observer: Observer;
-  readonly #executions: ProcessExecutions;
+  readonly #executionHost: ProcessExecutionHost;
   readonly #transfer: FileTransfer;
   readonly #watch: SandboxWatch;
   readonly #logs: SandboxLogs;
@@ -80,13 +80,14 @@ class ProcessRuntime implements SandboxRuntime {
     this.#table = this.#options.processTable === 'proc' ? createProcTable() : createPsTable();
     this.#ports = new PortReservations(this.#layout.ports);
     this.#observer = new Observer(this.#layout, this.#table);
-    this.#executions = new ProcessExecutions(this.#observer, (id, task) => this.#withOpenRoot(() => this.#mutex.runExclusive(id, task)));
-    this.executions = new DurableExecutions(this.#executions);
+    this.#executionHost = new ProcessExecutionHost(this.#observer, (id, task) =>
+      this.#withOpenRoot(() => this.#mutex.runExclusive(id, task)));
+    this.executions = new DurableExecutions(this.#executionHost);
     this.#transfer = new FileTransfer(this.#observer);
     this.#logs = new SandboxLogs(this.#observer, this.#options.logLimitBytes);
     this.#watch = new SandboxWatch(this.#observer, this.#options.pollMs, (id) => this.#mutex.runExclusive(id, async () => {
       await this.#killLeftovers(id);
-      await this.#executions.killOrphans(id);
+      await this.#executionHost.killOrphans(id);
     }));
   }
 
@@ -162,7 +163,7 @@ class ProcessRuntime implements SandboxRuntime {
   readonly keptLaunch: SandboxRuntime['keptLaunch'] = (id) =>
     this.#withOpenRoot(async () => keptLaunch((await this.#observer.observe(id)).record));
 
-  readonly execute: SandboxRuntime['execute'] = (id, request, signal) => this.#executions.execute(id, request, signal);
+  readonly execute: SandboxRuntime['execute'] = (id, request, signal) => this.#executionHost.execute(id, request, signal);
 
   readonly putFiles: SandboxRuntime['putFiles'] = (...args) => this.#withOpenRoot(() => this.#transfer.putFiles(...args));
 
@@ -198,7 +199,7 @@ class ProcessRuntime implements SandboxRuntime {
   async close(): Promise<void> {
     this.#watch.close();
     this.#logs.close();
-    await this.#executions.close();
+    await this.#executionHost.close();
     await this.#transfer.end(unavailable({ code: 'closed' }));
     // A step whose caller has left still runs to its end.
     await this.#mutex.settled();

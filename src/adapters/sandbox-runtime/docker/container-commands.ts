@@ -45,7 +45,7 @@ const beginMs = 5_000;
 const beginLimitMs = 20_000;
 
 /** Runs commands in the containers of sandboxes. The image only needs `/bin/sh`. */
-export class Executions {
+export class ContainerCommands {
   readonly #engine: Engine;
   readonly #watch: SandboxWatch;
   readonly #mutex: KeyedMutex;

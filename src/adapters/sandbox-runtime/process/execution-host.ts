@@ -33,7 +33,7 @@ type RunExclusive = <T>(sandboxId: string, task: () => Promise<T>) => Promise<T>
  * Runs additional commands in sandboxes. Their processes belong to the sandbox, so freezing, stopping or removing it affects them too.
  * Durable ones are kept in the data folder. Skep's scripts can read it also while a sandbox is frozen or stopped.
  */
-export class ProcessExecutions implements ExecutionHost {
+export class ProcessExecutionHost implements ExecutionHost {
   readonly #observer: Observer;
   readonly #runExclusive: RunExclusive;
   /** The running executions with their sandbox's id, or null for a script. */
