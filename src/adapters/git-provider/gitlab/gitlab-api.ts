@@ -6,7 +6,7 @@ import { itemsPerHostPage } from '../host-pages.ts';
 import { HttpClient, type HttpRequest, type HttpResponse, isOfOrigin, rateLimitIn } from '../retrying-http-client.ts';
 import { ListedBranch, Commit, HeadCommit, MergeRequest, type PageName, pageOf, Project, TreeEntry, Version } from './gitlab-responses.ts';
 import type { HostUrl, ResolvedOptions } from './gitlab-provider.ts';
-import { failed, failures, isJson, malformed, parse, Refusal } from './gitlab-failures.ts';
+import { failed, failures, isJson, malformed, parse, ErrorResponse } from './gitlab-failures.ts';
 
 /** A project's full path, or its number in GitLab. */
 export type ProjectName = string | number;
@@ -55,14 +55,14 @@ export function createGitLabApi(options: ResolvedOptions) {
       const headers = { accept: 'application/json', 'user-agent': 'skep', ...type, ...credential };
       const redirectTarget = (location: string, from: URL): URL => renamedUrl(location, from, host);
       const response = await http.send({ url: urlOf(host, endpoint, query), headers, redirectTarget, ...more }, signal);
-      if (response.status < 200 || response.status > 299) throw new Refusal(response);
+      if (response.status < 200 || response.status > 299) throw new ErrorResponse(response);
       return response;
     };
     return apiOf(send, host);
   };
 }
 
-/** Each method is one request. Throws a {@link Refusal} if the host refuses it. */
+/** Each method is one request. Throws an {@link ErrorResponse} if the host refuses it. */
 function apiOf(send: Send, host: HostUrl) {
   const ask = async (endpoint: string, { searchParams = '', method = 'GET', body }: Record<string, unknown> = {}) => {
     const response = await send(endpoint, String(searchParams), { method: String(method), ...(typeof body === 'string' && { body }) });

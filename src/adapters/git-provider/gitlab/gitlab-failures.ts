@@ -7,15 +7,15 @@ export const providerName = 'gitlab';
 export const failures = providerFailures(providerName);
 export const { failed, notFound, unauthorized, malformed, parse, tooLarge } = failures;
 
-/** A response without success. Its message is matched, but never shown. */
-export class Refusal extends Error {
+/** A response of the host that reports an error. Its message is matched, but never shown. */
+export class ErrorResponse extends Error {
   readonly status: number;
   /** The message of GitLab's API. Null if the response has another form. */
   readonly apiMessage: string | null;
 
   constructor(response: HttpResponse) {
     super(`status ${response.status}`);
-    this.name = 'Refusal';
+    this.name = 'ErrorResponse';
     this.status = response.status;
     this.apiMessage = isJson(response) ? messageIn(jsonOrNull(response.text)) : null;
   }
@@ -29,21 +29,21 @@ function messageIn(body: unknown): string | null {
 }
 
 /** Returns true if the project is visible, but something in it is missing. */
-export function isContentMissing(error: unknown): error is Refusal {
-  return error instanceof Refusal && error.status === 404 && error.apiMessage !== null && !/\bproject\b/iu.test(error.apiMessage);
+export function isContentMissing(error: unknown): error is ErrorResponse {
+  return error instanceof ErrorResponse && error.status === 404 && error.apiMessage !== null && !/\bproject\b/iu.test(error.apiMessage);
 }
 
 /** Returns true if the repository exists, but a directory in it is missing. */
-export function isDirectoryMissing(error: unknown): error is Refusal {
+export function isDirectoryMissing(error: unknown): error is ErrorResponse {
   return isContentMissing(error) && !/\brepository\b/iu.test(error.apiMessage ?? '');
 }
 
 /**
- * Returns the failure for a refusal. A plain 403 means that the credential may not read the project's code, so it can't see the repository.
- * A 403 with a reason is about the credential itself: its scope, its address, or a blocked account.
+ * Returns the failure for an error response. A plain 403 means that the credential may not read the project's code, so it can't see the
+ * repository. A 403 with a reason is about the credential itself: its scope, its address, or a blocked account.
  */
-export function failureOf(refusal: Refusal, repository: string): Error {
-  const { status, apiMessage, message } = refusal;
+export function failureOf(response: ErrorResponse, repository: string): Error {
+  const { status, apiMessage, message } = response;
   const cause = new Error(message);
   if (status === 401) return unauthorized(cause);
   if (status === 403) return /^(?:403 )?Forbidden$/iu.test(apiMessage ?? '') ? notFound(repository) : unauthorized(cause);
@@ -58,5 +58,5 @@ export function isJson({ headers }: HttpResponse): boolean {
 
 /** For requests that are about no project: a 403 means that the token is refused. */
 export function rethrowForbidden(error: unknown): never {
-  throw error instanceof Refusal && error.status === 403 ? unauthorized(error) : error;
+  throw error instanceof ErrorResponse && error.status === 403 ? unauthorized(error) : error;
 }

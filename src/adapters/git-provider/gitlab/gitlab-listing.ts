@@ -3,7 +3,7 @@ import { itemsPerHostPage } from '../host-pages.ts';
 import { type CachedFile, type Head, type ListingSource, prefixOf, type TreeFile } from '../incremental-listing.ts';
 import type { Commit, HeadCommit, Page, PageName } from './gitlab-responses.ts';
 import type { ApiFor, GitLabApi, HistoryQuery, ProjectName } from './gitlab-api.ts';
-import { failed, isContentMissing, isDirectoryMissing, notFound, Refusal, tooLarge } from './gitlab-failures.ts';
+import { failed, isContentMissing, isDirectoryMissing, notFound, ErrorResponse, tooLarge } from './gitlab-failures.ts';
 
 /** Lists directories on GitLab, with requests for the head, for each page of the tree, and for the history of each file. */
 export function createGitLabListing(apiFor: ApiFor, maxFiles: number): ListingSource {
@@ -160,7 +160,7 @@ async function readCommits(
       if (next === null) return commits;
     }
   } catch (error) {
-    if (!(error instanceof Refusal) || !unknownCommitStatuses.has(error.status)) throw error;
+    if (!(error instanceof ErrorResponse) || !unknownCommitStatuses.has(error.status)) throw error;
   }
   return null;
 }

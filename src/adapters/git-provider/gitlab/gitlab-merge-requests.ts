@@ -3,7 +3,7 @@ import type { PullRequestRequest } from '../../../ports/git-provider.ts';
 import { openPullRequest } from '../pull-requests.ts';
 import { infoOf, type MergeRequest, type PageName, type Project } from './gitlab-responses.ts';
 import type { GitLabApi } from './gitlab-api.ts';
-import { failures, Refusal } from './gitlab-failures.ts';
+import { failures, ErrorResponse } from './gitlab-failures.ts';
 
 /** The titles that GitLab treats as drafts. */
 const draftTitle = /^\s*(?:\[draft\]|\(draft\)|draft:)/iu;
@@ -18,7 +18,7 @@ export async function openGitLabMergeRequest(api: GitLabApi, project: Project, r
       return await answer;
     } catch (error) {
       // The project was just found, so a 404 is about its merge requests too.
-      if (!(error instanceof Refusal) || error.apiMessage === null || ![403, 404].includes(error.status)) throw error;
+      if (!(error instanceof ErrorResponse) || error.apiMessage === null || ![403, 404].includes(error.status)) throw error;
       const cause = new Error(error.message);
       throw failures.pullRequestRefused(repository.path, branch, { code: 'pull_request_forbidden' }, cause);
     }
@@ -41,7 +41,7 @@ export async function openGitLabMergeRequest(api: GitLabApi, project: Project, r
         try {
           return await requirePermission(api.createMergeRequest(project.id, branch, base, wanted));
         } catch (error) {
-          if (error instanceof Refusal && error.status === 409) return null;
+          if (error instanceof ErrorResponse && error.status === 409) return null;
           throw error;
         }
       },

@@ -6,7 +6,7 @@ import {
 } from '../hosted-provider.ts';
 import { infoOf } from './gitlab-responses.ts';
 import { createGitLabApi, type GitLabApi } from './gitlab-api.ts';
-import { failureOf, failures, isContentMissing, providerName, Refusal, rethrowForbidden } from './gitlab-failures.ts';
+import { failureOf, failures, isContentMissing, providerName, ErrorResponse, rethrowForbidden } from './gitlab-failures.ts';
 import { checkName, createGitLabListing } from './gitlab-listing.ts';
 import { openGitLabMergeRequest } from './gitlab-merge-requests.ts';
 import { listGitLabBranches, searchGitLab } from './repositories-and-branches.ts';
@@ -51,7 +51,7 @@ export function createGitLabProvider(options: GitLabOptions): GitProvider {
         return await openGitLabMergeRequest(api, await api.project(repository), request);
       },
       check: (signal) => check(apiFor(signal), resolved),
-      failureOf: (error, repository) => (error instanceof Refusal ? failureOf(error, repository) : error),
+      failureOf: (error, repository) => (error instanceof ErrorResponse ? failureOf(error, repository) : error),
       permissions: 'It needs the scope read_api, or api to publish, of an account that is not blocked.',
     },
     limit,
@@ -63,7 +63,7 @@ async function check(api: GitLabApi, { host: { name }, token }: ResolvedOptions)
   try {
     return { ok: true, detail: `GitLab ${await api.version()} at ${name} answers, and accepts the token` };
   } catch (error) {
-    if (!(error instanceof Refusal) || error.apiMessage === null) throw error;
+    if (!(error instanceof ErrorResponse) || error.apiMessage === null) throw error;
     // The version is for signed-in users only.
     if (error.status === 401 && token === null) {
       return { ok: true, detail: `${name} answers; without a token, only public projects are visible` };
