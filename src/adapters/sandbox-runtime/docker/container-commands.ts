@@ -18,7 +18,7 @@ import {
   beginCommand, keptMark, killCommand, killLeftoversCommand, markVariable, newMark, noLeader, shellCommand, shellLine,
 } from './shell-scripts.ts';
 import type { SandboxWatch } from './sandbox-watch.ts';
-import { type BegunExecution, type Refusal, type ShellCommand, WaitingShells } from './waiting-shells.ts';
+import { type BegunExecution, type RefusedCommand, type ShellCommand, WaitingShells } from './waiting-shells.ts';
 
 /** How to run a command, if not with plain pipes. */
 interface ExecutionForm {
@@ -112,7 +112,7 @@ export class ContainerCommands {
   async #run(
     container: Docker.ContainerInspectInfo, request: ExecutionRequest & { workingDir: string },
     { isTerminal = false, kept, inShell }: ExecutionForm, signal: AbortSignal,
-  ): Promise<BegunExecution | Refusal> {
+  ): Promise<BegunExecution | RefusedCommand> {
     const mark = newMark();
     const { workingDir } = request;
     const place = { folder: keptFolder, run: container.State.StartedAt, workingDir, fallbackMark: `${markVariable}=${mark}` };
@@ -127,7 +127,7 @@ export class ContainerCommands {
 
   async #runInShell(
     container: Docker.ContainerInspectInfo, command: ShellCommand, signal: AbortSignal,
-  ): Promise<BegunExecution | Refusal> {
+  ): Promise<BegunExecution | RefusedCommand> {
     const unfrozen = this.#unfrozenOf(container);
     const begun = await unfrozen(() => this.#shells.run(container.Id, command));
     // A new shell starts in a step of its own: a freeze does not wait long enough for a waiting shell that does not answer. The command
@@ -144,7 +144,7 @@ export class ContainerCommands {
   /** Must run within `#unfrozenOf`. */
   async #start(
     container: Docker.ContainerInspectInfo, { command, env, mark, isTerminal = false }: Program, signal: AbortSignal,
-  ): Promise<OwnExecution | Refusal> {
+  ): Promise<OwnExecution | RefusedCommand> {
     const { docker, call } = this.#engine;
     const unfrozen = this.#unfrozenOf(container);
     const options: Docker.ExecCreateOptions = {

@@ -1,12 +1,12 @@
 import type Docker from 'dockerode';
 import { dnsLabel } from '../../../domain/dns-label.ts';
-import { isFailureOf } from '../../../domain/failure.ts';
+import { isFailureOf, Refusal } from '../../../domain/failure.ts';
 import { absentSandbox, type ObservedSandbox, type ObservedState } from '../../../domain/sandbox.ts';
 import type { Progress, SandboxLaunch } from '../../../ports/sandbox-runtime.ts';
 import type { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { raceSignal } from '../../shared/timeout.ts';
 import { removeVolumes } from './container-mounts.ts';
-import { engineMessage, Refusal, removeContainer, statusOf, unavailable, withFailures } from './engine.ts';
+import { engineMessage, removeContainer, statusOf, unavailable, withFailures } from './engine.ts';
 import { hasFreezer } from './engine-info.ts';
 import type { DockerFiles } from './files.ts';
 import { Preparation, removeInitContainers } from './init-container.ts';

@@ -96,17 +96,6 @@ export async function findContainer({ find }: Engine, id: string, signal: AbortS
   return found;
 }
 
-/** The sandbox or its engine can't do something. The reason becomes that of the observed sandbox. */
-export class Refusal extends Error {
-  override readonly name = 'Refusal';
-  readonly reason: Reason;
-
-  constructor(reason: Reason, options?: ErrorOptions) {
-    super(reason.code, options);
-    this.reason = reason;
-  }
-}
-
 /** Returns the status of the engine's response. Null for any other error. */
 export function statusOf(error: unknown): number | null {
   return error instanceof Error && 'statusCode' in error && typeof error.statusCode === 'number' ? error.statusCode : null;

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type Docker from 'dockerode';
+import { Refusal } from '../../../domain/failure.ts';
 import { explained } from '../../../domain/reason.ts';
 import type { SandboxIsolation } from '../../../domain/sandbox-spec.ts';
-import { type Engine, messageOf, Refusal, statusOf } from './engine.ts';
+import { type Engine, messageOf, statusOf } from './engine.ts';
 import { bridgePrefixes } from './firewall.ts';
 import { labels } from './labels.ts';
 

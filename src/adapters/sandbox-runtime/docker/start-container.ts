@@ -1,11 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type Docker from 'dockerode';
+import { Refusal } from '../../../domain/failure.ts';
 import { explained, type Reason } from '../../../domain/reason.ts';
 import type { SandboxResources, SandboxSpec } from '../../../domain/sandbox-spec.ts';
 import type { KeptLaunch, Progress, SandboxLaunch } from '../../../ports/sandbox-runtime.ts';
 import { portVariables } from '../port-variables.ts';
 import { volumeMounts } from './container-mounts.ts';
-import { type Engine, engineMessage, launchRefusal, Refusal, statusOf, tryStart } from './engine.ts';
+import { type Engine, engineMessage, launchRefusal, statusOf, tryStart } from './engine.ts';
 import type { Firewall } from './firewall.ts';
 import { containerName, isOwn, labels, reservedPrefix } from './labels.ts';
 import { endpointConfig, isFull, isGone, maxNetworks, type Networks } from './networks.ts';
@@ -138,7 +139,7 @@ export function containerConfig(
     ExposedPorts: Object.fromEntries(ports.map((port) => [port, {}])),
     HostConfig: {
       ...hardening(spec),
-      ...limits(spec.resources),
+      ...resourceLimits(spec.resources),
       NetworkMode: network,
       // No host port: the engine chooses a free one.
       PortBindings: Object.fromEntries(ports.map((port) => [port, [{ HostIp: publishAddress, HostPort: '' }]])),
@@ -190,7 +191,7 @@ function hardening({ isolation, runtimeOptions }: SandboxSpec): Docker.HostConfi
 
 const cpuPeriod = 100_000;
 
-function limits({ cpus, memoryBytes, pids, openFiles, logBytes, diskBytes }: SandboxResources): Docker.HostConfig {
+function resourceLimits({ cpus, memoryBytes, pids, openFiles, logBytes, diskBytes }: SandboxResources): Docker.HostConfig {
   // The current log file and one before it.
   const logFiles = logBytes === null ? {} : { 'max-size': String(Math.max(1_024, Math.floor(logBytes / 2))), 'max-file': '2' };
   return {

@@ -15,7 +15,7 @@ const beginMs = { waiting: 5_000, new: 20_000 };
 export type BegunExecution = HostExecution & Pick<OwnExecution, 'leave'>;
 
 /** Why the engine could not start a command. */
-export interface Refusal {
+export interface RefusedCommand {
   readonly refusal: string;
 }
 
@@ -50,7 +50,7 @@ export class WaitingShells {
   }
 
   /** Runs a command in a shell that the engine has just started. */
-  async runInNew(containerId: string, command: ShellCommand, execution: OwnExecution): Promise<BegunExecution | Refusal> {
+  async runInNew(containerId: string, command: ShellCommand, execution: OwnExecution): Promise<BegunExecution | RefusedCommand> {
     const shell = new Shell(execution, this.mark, () => this.#keep(containerId, shell));
     void execution.exited.then(() => this.#remove(containerId, shell));
     return (await shell.run(command, beginMs.new)) ?? { refusal: '' };
