@@ -5,7 +5,7 @@ import { createApiKeys } from '../../src/adapters/auth/api-keys/index.ts';
 import { createHttpServer } from '../../src/adapters/http/index.ts';
 import { createSqliteStore } from '../../src/adapters/store/sqlite/index.ts';
 import { createSkep } from '../../src/composition/create-skep.ts';
-import { unlimited } from '../../src/domain/sandbox-limits.ts';
+import { unlimited } from '../../src/domain/admission-limits.ts';
 import { eventOf, someConversation, someSandbox } from '../../test/contracts/records.ts';
 import { createMemoryRuntime, createSilentLogger, MemoryEngine } from '../../test/doubles/memory/index.ts';
 import type { Listening } from '../server-process.ts';

@@ -1,7 +1,7 @@
 import { createMemoryRuntime, MemoryEngine } from '../../test/doubles/memory/index.ts';
 import { newSandbox } from '../../src/domain/sandbox.ts';
 import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
-import { unlimited } from '../../src/domain/sandbox-limits.ts';
+import { unlimited } from '../../src/domain/admission-limits.ts';
 import { createSqliteStore } from '../../src/adapters/store/sqlite/index.ts';
 import type { SandboxRuntime } from '../../src/ports/sandbox-runtime.ts';
 import { createSkep } from '../../src/composition/index.ts';

@@ -27,7 +27,7 @@ export { sandboxSpec, type SandboxSpecInput } from '../domain/sandbox-spec.ts';
 export type * from '../domain/agent.ts';
 export type * from '../domain/conversation.ts';
 export type * from '../domain/event.ts';
-export type * from '../domain/sandbox-limits.ts';
+export type * from '../domain/admission-limits.ts';
 export type { GitHostFamily, Microagent } from '../domain/microagent.ts';
 export type * from '../domain/limit-usage.ts';
 export type * from '../domain/page.ts';

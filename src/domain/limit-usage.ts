@@ -2,7 +2,7 @@ import type { ConversationLimits } from './conversation-limits.ts';
 import type { OwnerScope } from './principal.ts';
 import { quarantineOwner } from './quarantine.ts';
 import { runningStatuses } from './sandbox-lifecycle.ts';
-import type { SandboxLimits } from './sandbox-limits.ts';
+import type { SandboxLimits } from './admission-limits.ts';
 import type { SandboxStatus } from './sandbox.ts';
 
 /** How many records of one owner have one status. */

@@ -7,7 +7,7 @@ import type { FrontMatterProblem } from './microagent.ts';
 import type { ParameterReasonData } from './sandbox-parameters.ts';
 import type { ProbeMiss } from './readiness.ts';
 import type { RepositoryNameProblem } from './repository-name.ts';
-import type { LimitReached } from './sandbox-limits.ts';
+import type { LimitReached } from './admission-limits.ts';
 import type { SandboxStatus } from './sandbox.ts';
 
 /** The reason has no data besides its code. */

@@ -1,7 +1,7 @@
 import type { EventDraft } from '../domain/event.ts';
 import type { SandboxCount } from '../domain/limit-usage.ts';
 import type { PoolMember } from '../domain/pool-plan.ts';
-import type { LimitReached, SandboxLimits } from '../domain/sandbox-limits.ts';
+import type { LimitReached, SandboxLimits } from '../domain/admission-limits.ts';
 import type { OwnerScope } from '../domain/principal.ts';
 import type { Page, PageRequest } from '../domain/page.ts';
 import type { Sandbox, SandboxStatus } from '../domain/sandbox.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { isFailure } from '../../src/domain/failure.ts';
-import { unlimited } from '../../src/domain/sandbox-limits.ts';
+import { unlimited } from '../../src/domain/admission-limits.ts';
 import { poolFingerprint } from '../../src/domain/pool-plan.ts';
 import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import { scenario, type Action, type Scenario } from './model-actions.ts';

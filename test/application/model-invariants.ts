@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import type { Event } from '../../src/domain/event.ts';
 import { nextIdleAction } from '../../src/domain/idle-policy.ts';
 import { countsAsRunning, lifecycle } from '../../src/domain/sandbox-lifecycle.ts';
-import type { SandboxLimits } from '../../src/domain/sandbox-limits.ts';
+import type { SandboxLimits } from '../../src/domain/admission-limits.ts';
 import { poolFingerprint } from '../../src/domain/pool-plan.ts';
 import { isPooled, type Sandbox, type ObservedSandbox } from '../../src/domain/sandbox.ts';
 import type { Write } from './observed.ts';

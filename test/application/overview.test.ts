@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { IdleForecast } from '../../src/application/sandboxes/idle-forecast.ts';
 import { StartStatistics } from '../../src/application/sandboxes/start-statistics.ts';
 import { unlimitedConversations } from '../../src/domain/conversation-limits.ts';
-import { unlimited } from '../../src/domain/sandbox-limits.ts';
+import { unlimited } from '../../src/domain/admission-limits.ts';
 import type { Sandbox } from '../../src/domain/sandbox.ts';
 import { someConversation, someSandbox } from '../contracts/records.ts';
 import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';

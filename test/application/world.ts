@@ -1,7 +1,7 @@
 import type { ConversationReconciler } from '../../src/application/conversations/conversation-reconciler.ts';
-import type { WhenFull } from '../../src/application/sandboxes/make-room.ts';
+import type { WhenFull } from '../../src/application/sandboxes/admit-sandbox.ts';
 import type { ProbeMiss } from '../../src/domain/readiness.ts';
-import type { SandboxLimits } from '../../src/domain/sandbox-limits.ts';
+import type { SandboxLimits } from '../../src/domain/admission-limits.ts';
 import { sandboxSpec, type SandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import { createContainer } from '../../src/composition/create-skep.ts';
 import type { Rules } from '../../src/composition/wiring/use-case-modules.ts';

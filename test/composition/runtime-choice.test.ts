@@ -6,7 +6,7 @@ import { ConfigError } from '../../src/composition/config/config-error.ts';
 import { ensureDeploymentFile, noteRuntime, readDeploymentFile } from '../../src/composition/config/deployment-file.ts';
 import { chooseRuntime } from '../../src/composition/config/runtime-choice.ts';
 import { createSqliteStore } from '../../src/adapters/store/sqlite/index.ts';
-import { unlimited } from '../../src/domain/sandbox-limits.ts';
+import { unlimited } from '../../src/domain/admission-limits.ts';
 import type { Sandbox } from '../../src/domain/sandbox.ts';
 import { someSandbox } from '../contracts/records.ts';
 import { refusalOf } from './config-files.ts';

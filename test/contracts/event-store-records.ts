@@ -1,5 +1,5 @@
 import { deepEqual, equal } from 'node:assert/strict';
-import { unlimited } from '../../src/domain/sandbox-limits.ts';
+import { unlimited } from '../../src/domain/admission-limits.ts';
 import type { Store } from '../../src/ports/store.ts';
 import type { ContractCase } from './contract.ts';
 import { nextVersion, someConversation, someEvent, somePooled, someSandbox } from './records.ts';

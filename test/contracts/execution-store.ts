@@ -2,7 +2,7 @@ import { deepEqual, equal } from 'node:assert/strict';
 import {
   type ExecutionRecord, loseExecution, markExecutionDeleted, markExecutionRemoved, newExecution, observeExecution,
 } from '../../src/domain/execution.ts';
-import { unlimited } from '../../src/domain/sandbox-limits.ts';
+import { unlimited } from '../../src/domain/admission-limits.ts';
 import type { ContractCase } from './contract.ts';
 import { hostileTexts, someSandbox, someTime } from './records.ts';
 import { allPages, closedCases, idsOf, race, storeCase, type StoreHarness } from './store.ts';

@@ -1,6 +1,6 @@
 import { deepEqual, equal } from 'node:assert/strict';
 import { quarantineOwner } from '../../src/domain/quarantine.ts';
-import { unlimited } from '../../src/domain/sandbox-limits.ts';
+import { unlimited } from '../../src/domain/admission-limits.ts';
 import { runningStatuses } from '../../src/domain/sandbox-lifecycle.ts';
 import { type Sandbox, sandboxStatuses } from '../../src/domain/sandbox.ts';
 import type { ContractCase } from './contract.ts';

@@ -1,5 +1,5 @@
 import { deepEqual, equal } from 'node:assert/strict';
-import { unlimited } from '../../src/domain/sandbox-limits.ts';
+import { unlimited } from '../../src/domain/admission-limits.ts';
 import { sandboxStatuses } from '../../src/domain/sandbox.ts';
 import type { ContractCase } from './contract.ts';
 import { nextVersion, somePooled, someSandbox, someTime } from './records.ts';

@@ -1,5 +1,5 @@
 import { deepEqual, equal } from 'node:assert/strict';
-import { unlimited } from '../../src/domain/sandbox-limits.ts';
+import { unlimited } from '../../src/domain/admission-limits.ts';
 import { type Sandbox, sandboxStatuses } from '../../src/domain/sandbox.ts';
 import type { SandboxStore } from '../../src/ports/sandbox-store.ts';
 import type { ContractCase } from './contract.ts';

@@ -1,7 +1,7 @@
 import { deepEqual, equal } from 'node:assert/strict';
 import type { EventActor } from '../../src/domain/event.ts';
 import { explained } from '../../src/domain/reason.ts';
-import { unlimited } from '../../src/domain/sandbox-limits.ts';
+import { unlimited } from '../../src/domain/admission-limits.ts';
 import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import { sandboxStatuses } from '../../src/domain/sandbox.ts';
 import type { ContractCase } from './contract.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { specSchema } from '../../src/composition/config/config-schema.ts';
-import { unlimited } from '../../src/domain/sandbox-limits.ts';
+import { unlimited } from '../../src/domain/admission-limits.ts';
 import { poolFingerprint } from '../../src/domain/pool-plan.ts';
 import { createOwnEngine, whyNoOwnEngine, type OwnEngine } from '../adapters/sandbox-runtime/docker/own-engine.ts';
 import { checkEnd, checkRecords } from '../application/model-invariants.ts';

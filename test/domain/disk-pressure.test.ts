@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { diskPressure, deletionCandidates } from '../../src/domain/disk-pressure.ts';
 import { putInQuarantine } from '../../src/domain/quarantine.ts';
-import { limitReached, unlimited } from '../../src/domain/sandbox-limits.ts';
+import { limitReached, unlimited } from '../../src/domain/admission-limits.ts';
 import { newSandbox, unowned, type Sandbox } from '../../src/domain/sandbox.ts';
 import { type RestRule, sandboxSpec } from '../../src/domain/sandbox-spec.ts';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createSqliteStore } from '../../src/adapters/store/sqlite/index.ts';
 import { noteRuntime, readDeploymentFile } from '../../src/composition/config/deployment-file.ts';
-import { unlimited } from '../../src/domain/sandbox-limits.ts';
+import { unlimited } from '../../src/domain/admission-limits.ts';
 import { someSandbox } from '../contracts/records.ts';
 import { type Client, createClient, object } from '../support/client.ts';
 import { clearEngine, deploymentOf } from '../support/deployment.ts';

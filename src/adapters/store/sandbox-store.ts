@@ -4,7 +4,7 @@ import { pageOf } from '../../domain/page.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import { quarantineOwner } from '../../domain/quarantine.ts';
 import { countsAsRunning, isPausedByRule } from '../../domain/sandbox-lifecycle.ts';
-import { limitReached, type LimitReached, type Admission, type SandboxLimits } from '../../domain/sandbox-limits.ts';
+import { limitReached, type LimitReached, type Admission, type SandboxLimits } from '../../domain/admission-limits.ts';
 import { isPooled, pauseKinds, type Sandbox, type SandboxStatus, sandboxStatuses, unowned } from '../../domain/sandbox.ts';
 import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import type { SandboxStore } from '../../ports/sandbox-store.ts';

@@ -3,7 +3,7 @@ import type { ConversationLimits } from '../../domain/conversation-limits.ts';
 import type { DiskSpace } from '../../domain/disk-pressure.ts';
 import { type LimitUsage, listLimitUsage, type SandboxCount } from '../../domain/limit-usage.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
-import type { SandboxLimits } from '../../domain/sandbox-limits.ts';
+import type { SandboxLimits } from '../../domain/admission-limits.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { ConversationCount } from '../../ports/conversation-store.ts';
 import type { AgentMemory } from '../agents/agent-memory.ts';

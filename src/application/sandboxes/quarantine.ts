@@ -1,7 +1,7 @@
 import { sandboxMovedEvents } from '../../domain/event.ts';
 import { isDamagedRecord, isFailure, logFieldsOf } from '../../domain/failure.ts';
 import { putInQuarantine, newQuarantinedSandbox } from '../../domain/quarantine.ts';
-import { unlimited } from '../../domain/sandbox-limits.ts';
+import { unlimited } from '../../domain/admission-limits.ts';
 import type { ObservedSandbox } from '../../domain/sandbox.ts';
 import { unlessAborted } from '../timers.ts';
 import type { SandboxDeps } from './sandboxes.ts';

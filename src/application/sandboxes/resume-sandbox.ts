@@ -6,7 +6,7 @@ import type { Reason } from '../../domain/reason.ts';
 import { applyTransition } from '../../domain/sandbox-lifecycle.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { ReplaceOutcome } from '../../ports/sandbox-store.ts';
-import { admit, type Limited } from './make-room.ts';
+import { admit, type Limited } from './admit-sandbox.ts';
 import type { SandboxUseCaseDeps } from './sandboxes.ts';
 import { reconcileUntil } from './reconcile-until.ts';
 import { getSandbox, logStatusChange } from './sandbox-records.ts';

@@ -1,6 +1,6 @@
 import type { Page, PageRequest } from '../../domain/page.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
-import type { SandboxLimits } from '../../domain/sandbox-limits.ts';
+import type { SandboxLimits } from '../../domain/admission-limits.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { SandboxUsage } from '../../ports/sandbox-runtime.ts';
 import type { SandboxFilter } from '../../ports/sandbox-store.ts';
@@ -10,7 +10,7 @@ import type { ExecutionReconciler } from '../executions/execution-reconciler.ts'
 import { adoptSandbox } from './adopt-sandbox.ts';
 import { deleteSandbox } from './delete-sandbox.ts';
 import type { DiskWatch } from './disk-watch.ts';
-import type { WhenFull } from './make-room.ts';
+import type { WhenFull } from './admit-sandbox.ts';
 import { pauseSandbox } from './pause-sandbox.ts';
 import { readLogs } from './read-logs.ts';
 import { resumeSandbox } from './resume-sandbox.ts';

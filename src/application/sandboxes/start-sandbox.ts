@@ -6,7 +6,7 @@ import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { ClaimOutcome, IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import type { InsertSandboxOutcome } from '../../ports/sandbox-store.ts';
 import { idempotencyConflict } from '../idempotency-conflict.ts';
-import { admit, type Limited } from './make-room.ts';
+import { admit, type Limited } from './admit-sandbox.ts';
 import type { SandboxUseCaseDeps } from './sandboxes.ts';
 import { getSandbox, logStatusChange } from './sandbox-records.ts';
 

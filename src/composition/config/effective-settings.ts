@@ -4,7 +4,7 @@ import { durationUnits, formatQuantity, sizeUnits } from '../../client/quantitie
 import { defaultKeepEventsForMs } from '../../application/events/events.ts';
 import { unlimitedConversations } from '../../domain/conversation-limits.ts';
 import { defaultQuarantineForMs } from '../../domain/quarantine.ts';
-import { unlimited } from '../../domain/sandbox-limits.ts';
+import { unlimited } from '../../domain/admission-limits.ts';
 import { maskUrlPasswords } from '../../domain/credentials.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import { defaultSetupTimeoutMs } from '../../application/conversations/run-setup-script.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createHttpServer } from '../../../src/adapters/http/index.ts';
-import { unlimited } from '../../../src/domain/sandbox-limits.ts';
+import { unlimited } from '../../../src/domain/admission-limits.ts';
 import { unlimitedConversations } from '../../../src/domain/conversation-limits.ts';
 import { someConversation, someSandbox } from '../../contracts/records.ts';
 import { createClient, object } from '../../support/client.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { newQuarantinedSandbox, quarantineOwner } from '../../../src/domain/quarantine.ts';
-import { unlimited } from '../../../src/domain/sandbox-limits.ts';
+import { unlimited } from '../../../src/domain/admission-limits.ts';
 import { sandboxSpec } from '../../../src/domain/sandbox-spec.ts';
 import { items } from '../../support/client.ts';
 import { createWorld, plainSpec, type World } from './world.ts';

@@ -12,7 +12,7 @@ import { type Token, tokens } from '../../../src/composition/wiring/tokens.ts';
 import type { AgentSpec } from '../../../src/domain/agent.ts';
 import type { Event, EventData, EventKind } from '../../../src/domain/event.ts';
 import type { ExecutionLimits } from '../../../src/domain/execution.ts';
-import type { SandboxLimits } from '../../../src/domain/sandbox-limits.ts';
+import type { SandboxLimits } from '../../../src/domain/admission-limits.ts';
 import { sandboxSpec, type SandboxSpecInput } from '../../../src/domain/sandbox-spec.ts';
 import type { AgentProtocol, OpenAgentSession } from '../../../src/ports/agent-protocol.ts';
 import type { GitProvider } from '../../../src/ports/git-provider.ts';

@@ -1,7 +1,7 @@
 import { isInScope } from '../../../../src/domain/principal.ts';
 import type { EventDraft } from '../../../../src/domain/event.ts';
 import { countsAsRunning, isPausedByRule } from '../../../../src/domain/sandbox-lifecycle.ts';
-import { limitReached, type LimitReached, type Admission, type SandboxLimits } from '../../../../src/domain/sandbox-limits.ts';
+import { limitReached, type LimitReached, type Admission, type SandboxLimits } from '../../../../src/domain/admission-limits.ts';
 import { isQuarantined } from '../../../../src/domain/quarantine.ts';
 import { isPooled, type Sandbox } from '../../../../src/domain/sandbox.ts';
 import type { IdempotencyClaim } from '../../../../src/ports/idempotency-claim.ts';

@@ -6,7 +6,7 @@ import { type BackupOptions, backupSqlite, createSqliteStore, isStoreRefused } f
 import { type RefusalReason, restoreSqlite, type RestoreOptions } from '../../../../src/adapters/store/sqlite/index.ts';
 import { migrate } from '../../../../src/adapters/store/sqlite/migrate.ts';
 import { migrations } from '../../../../src/adapters/store/sqlite/migrations.ts';
-import { unlimited } from '../../../../src/domain/sandbox-limits.ts';
+import { unlimited } from '../../../../src/domain/admission-limits.ts';
 import type { Store } from '../../../../src/ports/store.ts';
 import { someConversation, someEvent, somePooled, someSandbox, someTime } from '../../../contracts/records.ts';
 import { eachFolder, startChild } from './processes.ts';

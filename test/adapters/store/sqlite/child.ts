@@ -1,7 +1,7 @@
 // A separate process that opens a data folder. Its arguments say what it does. See processes.ts.
 import { explained } from '../../../../src/domain/reason.ts';
 import { createSqliteStore } from '../../../../src/adapters/store/sqlite/index.ts';
-import { unlimited } from '../../../../src/domain/sandbox-limits.ts';
+import { unlimited } from '../../../../src/domain/admission-limits.ts';
 import type { Store } from '../../../../src/ports/store.ts';
 import { nextVersion, someConversation, someEvent, someMessage, somePooled, someSandbox } from '../../../contracts/records.ts';
 

@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { createSqliteStore } from '../../../../src/adapters/store/sqlite/index.ts';
 import type { Event } from '../../../../src/domain/event.ts';
-import { unlimited } from '../../../../src/domain/sandbox-limits.ts';
+import { unlimited } from '../../../../src/domain/admission-limits.ts';
 import { somePooled, someSandbox } from '../../../contracts/records.ts';
 import { textsOf } from '../../../contracts/store.ts';
 import { eachFolder, startChild } from './processes.ts';

@@ -7,7 +7,7 @@ import { explained } from '../../../../src/domain/reason.ts';
 import { createConversationStore } from '../../../../src/adapters/store/conversation-store.ts';
 import { createEventLog } from '../../../../src/adapters/store/event-store.ts';
 import { createSqliteStore } from '../../../../src/adapters/store/sqlite/index.ts';
-import { unlimited } from '../../../../src/domain/sandbox-limits.ts';
+import { unlimited } from '../../../../src/domain/admission-limits.ts';
 import { nextVersion, someConversation, someEvent, someMessage, someSandbox, someTime } from '../../../contracts/records.ts';
 import { openDb } from './harness.ts';
 import { eachFolder, startChild } from './processes.ts';

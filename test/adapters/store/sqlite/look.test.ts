@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { createSqliteStore, lookIntoSqlite } from '../../../../src/adapters/store/sqlite/index.ts';
 import { migrate } from '../../../../src/adapters/store/sqlite/migrate.ts';
 import { migrations } from '../../../../src/adapters/store/sqlite/migrations.ts';
-import { unlimited } from '../../../../src/domain/sandbox-limits.ts';
+import { unlimited } from '../../../../src/domain/admission-limits.ts';
 import { someConversation, someSandbox } from '../../../contracts/records.ts';
 import { eachFolder, startChild } from './processes.ts';
 

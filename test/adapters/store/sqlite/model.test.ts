@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { conversationSortOrders, conversationStartStatuses, agentStatuses } from '../../../../src/domain/conversation.ts';
-import { unlimited } from '../../../../src/domain/sandbox-limits.ts';
+import { unlimited } from '../../../../src/domain/admission-limits.ts';
 import { sandboxStatuses } from '../../../../src/domain/sandbox.ts';
 import type { ConversationFilter } from '../../../../src/ports/conversation-store.ts';
 import type { EventFilter } from '../../../../src/ports/event-store.ts';

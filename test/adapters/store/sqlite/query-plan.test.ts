@@ -8,7 +8,7 @@ import { migrate } from '../../../../src/adapters/store/sqlite/migrate.ts';
 import { conversationSortOrders } from '../../../../src/domain/conversation.ts';
 import { eventKinds } from '../../../../src/domain/event.ts';
 import { newExecution } from '../../../../src/domain/execution.ts';
-import { unlimited } from '../../../../src/domain/sandbox-limits.ts';
+import { unlimited } from '../../../../src/domain/admission-limits.ts';
 import type { ConversationFilter } from '../../../../src/ports/conversation-store.ts';
 import type { EventFilter } from '../../../../src/ports/event-store.ts';
 import type { SandboxFilter } from '../../../../src/ports/sandbox-store.ts';

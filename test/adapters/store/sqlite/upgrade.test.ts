@@ -5,7 +5,7 @@ import { createListingCache } from '../../../../src/adapters/store/listing-cache
 import { createSqliteStore } from '../../../../src/adapters/store/sqlite/index.ts';
 import { migrate } from '../../../../src/adapters/store/sqlite/migrate.ts';
 import { migrations } from '../../../../src/adapters/store/sqlite/migrations.ts';
-import { unlimited } from '../../../../src/domain/sandbox-limits.ts';
+import { unlimited } from '../../../../src/domain/admission-limits.ts';
 import { defaultIsolation, defaultResources } from '../../../../src/domain/sandbox-spec.ts';
 import type { Store } from '../../../../src/ports/store.ts';
 import { nextVersion, someEvent } from '../../../contracts/records.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { SandboxLimits } from '../../src/domain/sandbox-limits.ts';
+import type { SandboxLimits } from '../../src/domain/admission-limits.ts';
 import { codeOf } from './code-of.ts';
 import { someConversation } from '../contracts/records.ts';
 import { calm, createWorld, type WorldOptions } from './world.ts';

@@ -2,7 +2,7 @@ import { isWorking } from '../../domain/conversation-next-step.ts';
 import { Failure } from '../../domain/failure.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import { applyTransition } from '../../domain/sandbox-lifecycle.ts';
-import type { LimitReached } from '../../domain/sandbox-limits.ts';
+import type { LimitReached } from '../../domain/admission-limits.ts';
 import { waitAtMost } from '../timers.ts';
 import type { SandboxUseCaseDeps } from './sandboxes.ts';
 import { writeSandbox } from './sandbox-records.ts';
