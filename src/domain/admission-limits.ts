@@ -1,6 +1,6 @@
 /**
- * Limits on the number of sandboxes. Null is no limit. Pool members don't count. A sandbox in quarantine counts only as a running one, until
- * it is stopped.
+ * Limits on the number of sandboxes. Null is no limit. Pool members don't count. A sandbox in quarantine counts only as a running one,
+ * until it is stopped.
  */
 export interface SandboxLimits {
   readonly runningPerOwner: number | null;
