@@ -103,6 +103,15 @@ export function presentStatus(reason: Reason | null) {
   return { status_detail: statusDetail, status_reason: statusReason };
 }
 
+export const signalName = z.enum([
+  'SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGKILL', 'SIGUSR1', 'SIGUSR2', 'SIGPIPE', 'SIGALRM', 'SIGTERM', 'SIGCONT', 'SIGSTOP', 'SIGTSTP',
+  'SIGWINCH',
+]);
+
+export const terminalSize = z
+  .strictObject({ cols: z.int().min(1).max(10_000), rows: z.int().min(1).max(10_000) })
+  .meta({ id: 'TerminalSize', example: { cols: 80, rows: 24 } });
+
 /** One mistake in a request. */
 const validationError = z
   .object({

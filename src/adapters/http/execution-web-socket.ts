@@ -6,17 +6,9 @@ import type { OwnerScope } from '../../domain/principal.ts';
 import type { OutputStream } from '../../ports/sandbox-executions.ts';
 import { parseJson } from '../shared/json.ts';
 import { sentenceOfFailure } from '../shared/status-and-error-messages.ts';
-import { presentStatus } from './common-schemas.ts';
+import { presentStatus, signalName, terminalSize } from './common-schemas.ts';
 import { ExecutionInputQueue } from './execution-input-queue.ts';
-
-export const signalName = z.enum([
-  'SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGKILL', 'SIGUSR1', 'SIGUSR2', 'SIGPIPE', 'SIGALRM', 'SIGTERM', 'SIGCONT', 'SIGSTOP', 'SIGTSTP',
-  'SIGWINCH',
-]);
-
-export const terminalSize = z
-  .strictObject({ cols: z.int().min(1).max(10_000), rows: z.int().min(1).max(10_000) })
-  .meta({ id: 'TerminalSize', example: { cols: 80, rows: 24 } });
+import type { ExecutionWriters } from './execution-writers.ts';
 
 const confirmation = z.strictObject({ read: z.int().min(1) });
 const control = z.union([
@@ -24,29 +16,6 @@ const control = z.union([
   z.strictObject({ signal: signalName }),
   z.strictObject({ close_input: z.literal(true) }),
 ]);
-
-/**
- * The client that may write to each execution, among the clients attached to this process. The others can only read. Input by other
- * requests is not counted.
- */
-export class ExecutionWriters {
-  readonly #writers = new Map<string, { readonly lost: () => void }>();
-
-  /**
-   * Makes the caller the writer if there is none, or if `takeover` is set. Returns a function that gives this up. Returns null if another
-   * client is the writer.
-   */
-  claim(executionId: string, takeover: boolean, lost: () => void): (() => void) | null {
-    const present = this.#writers.get(executionId);
-    if (present !== undefined && !takeover) return null;
-    const own = { lost };
-    this.#writers.set(executionId, own);
-    present?.lost();
-    return () => {
-      if (this.#writers.get(executionId) === own) this.#writers.delete(executionId);
-    };
-  }
-}
 
 interface AttachmentDeps {
   readonly executions: Executions;

@@ -8,7 +8,7 @@ import type { OpenApiDocument } from './openapi.ts';
 import type { createPageTokens } from './page-token.ts';
 import type { Operation } from './operation.ts';
 import type { RouterOptions } from './http-options.ts';
-import type { ExecutionWriters } from './execution-web-socket.ts';
+import type { ExecutionWriters } from './execution-writers.ts';
 import type { AnyProblem } from './problems.ts';
 import { headerOf, type BodyReader } from './request-input.ts';
 import type { ReadinessReporter } from './routes/health-and-service.ts';

@@ -7,7 +7,7 @@ import { apiReferenceFiles, apiReferencePaths } from './api-reference.ts';
 import { Authenticator } from './authentication.ts';
 import { crossOrigin } from './cors.ts';
 import { addDashboard, dashboardFolder } from './dashboard.ts';
-import { ExecutionWriters } from './execution-web-socket.ts';
+import { ExecutionWriters } from './execution-writers.ts';
 import { openApiDocument, type OpenApiDocument } from './openapi.ts';
 import { StreamedBody, Upgrade, type Operation } from './operation.ts';
 import type { RouterOptions } from './http-options.ts';

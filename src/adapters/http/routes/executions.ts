@@ -2,9 +2,8 @@ import { z } from 'zod';
 import { type ExecutionRecord, executionRecordStatuses } from '../../../domain/execution.ts';
 import type { PageRequest } from '../../../domain/page.ts';
 import {
-  claimOf, flag, idempotencyHeaders, idPath, locationHeader, statusFields, statusFieldsOf, text, timestamp,
+  claimOf, flag, idempotencyHeaders, idPath, locationHeader, statusFields, statusFieldsOf, text, timestamp, signalName, terminalSize,
 } from '../common-schemas.ts';
-import { signalName, terminalSize } from '../execution-web-socket.ts';
 import { byteStream, noContent, operation, StreamedBody } from '../operation.ts';
 import { pageQuery, pageSchema, readPage } from '../page-token.ts';
 import { presenter } from '../presenter.ts';
