@@ -1,17 +1,13 @@
 import type { StartPoint } from '../../domain/change.ts';
-import {
-  microagentsEventData, type ConversationMicroagent, maxMicroagents, maxTriggerCharacters, type OmittedMicroagent,
-} from '../../domain/conversation-microagents.ts';
+import { microagentsEventData } from '../../domain/conversation-microagents.ts';
 import { nextStartStep, type StartStep, startSteps, statusAfter } from '../../domain/conversation-next-step.ts';
 import { type Conversation, type ConversationStartStatus, isEnded, workingDirOf } from '../../domain/conversation.ts';
-import { isFailureOf, reasonOfError, Refusal, isFailure, logFieldsOf } from '../../domain/failure.ts';
+import { isFailureOf, reasonOfError, Refusal } from '../../domain/failure.ts';
 import type { Reason } from '../../domain/reason.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
-import type { FileContentId } from '../../ports/git-provider.ts';
-import { isTooLarge } from '../microagents/microagents.ts';
 import { ProgressReporter } from '../progress-reporter.ts';
-import type { LocatedRepository } from '../repositories/repositories.ts';
 import { timeout, unlessAborted } from '../timers.ts';
+import { findMicroagents } from './conversation-microagents.ts';
 import type { StepDeps } from './conversation-reconciler.ts';
 import { changeConversation, type ConversationChange } from './conversation-records.ts';
 import { openAgent } from './open-agent.ts';
@@ -142,7 +138,7 @@ async function listMicroagents(
 ): Promise<void> {
   const next = statusAfter(conversation, sandbox);
   try {
-    const find = (signal: AbortSignal) => findMicroagents(deps, deps.repositories.atLocation(repository), signal);
+    const find = (signal: AbortSignal) => findMicroagents(deps, repository, signal);
     const { microagents, omitted } = await withStepTimeout(deps, listWithinMs, sandbox, signal, find);
     const events = omitted.length === 0 ? [] : [{ kind: 'microagents', data: microagentsEventData([], omitted) } as const];
     await advance(deps, conversation, next, null, { to: { microagents }, events });
@@ -187,29 +183,4 @@ async function writeProgress(deps: StepDeps, { id, startStatus: step }: Conversa
     conversation.startStatus === step && !isEnded(conversation) ? { to: { statusReason: reason }, actor: 'skep', reason: null } : null,
   );
   return written !== null;
-}
-
-/** Lists the repository's microagents, and reads the triggers of the first ones. Throws the failures of `GitProvider.listFiles`. */
-async function findMicroagents(deps: StepDeps, located: LocatedRepository, signal: AbortSignal) {
-  const files = await deps.microagents.files(located, signal);
-  const found = await Promise.all(files.slice(0, maxMicroagents).map((file) => readTriggers(deps, located, file, signal)));
-  const tooMany = files.slice(maxMicroagents).map(({ path }) => ({ path, why: 'too_many' as const }));
-  return {
-    microagents: found.flatMap((one) => ('why' in one ? [] : one)),
-    omitted: [...found.flatMap((one) => ('why' in one ? one : [])), ...tooMany],
-  };
-}
-
-async function readTriggers(
-  { microagents, logger }: StepDeps, located: LocatedRepository, { path, blobId }: FileContentId, signal: AbortSignal,
-): Promise<ConversationMicroagent | OmittedMicroagent> {
-  try {
-    const { triggers, frontMatterProblem } = await microagents.readFile(located, { path, blobId }, signal);
-    if (frontMatterProblem !== null) return { path, why: 'front_matter' };
-    return triggers.join('').length > maxTriggerCharacters ? { path, why: 'too_large' } : { path, blobId, triggers, isSettled: false };
-  } catch (error) {
-    if (signal.aborted || !isFailure(error)) throw error;
-    logger.warn({ repository: located.path, path, ...logFieldsOf(error) }, 'a microagent could not be read');
-    return { path, why: isTooLarge(error) ? 'too_large' : 'not_readable' };
-  }
 }

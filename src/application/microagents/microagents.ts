@@ -26,7 +26,7 @@ export interface MicroagentDeps {
 }
 
 /** The parsed file of a microagent. */
-interface ReadMicroagent {
+export interface ReadMicroagent {
   readonly content: string;
   readonly triggers: readonly string[];
   /** The values of the front matter, as in JSON. Null if there is none, or it can't be read. */

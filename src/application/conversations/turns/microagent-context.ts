@@ -1,10 +1,10 @@
 import {
-  applicableMicroagents, type AppliedMicroagent, type ConversationMicroagent, fitIntoContext, microagentsEventData, type MicroagentText,
-  type OmittedMicroagent,
+  applicableMicroagents, type ConversationMicroagent, fitIntoContext, microagentsEventData, type MicroagentText, type OmittedMicroagent,
 } from '../../../domain/conversation-microagents.ts';
-import { type Conversation, type Message, type RepositoryLocation, textOf } from '../../../domain/conversation.ts';
+import { type Conversation, type Message, textOf } from '../../../domain/conversation.ts';
 import type { EventBody } from '../../../domain/event.ts';
 import { timeout } from '../../timers.ts';
+import { readMicroagent } from '../conversation-microagents.ts';
 import type { StepDeps } from '../conversation-reconciler.ts';
 
 /** How long a message waits for the git host. Files that were read for an earlier message are in memory. */
@@ -26,7 +26,10 @@ export async function microagentContext(
   if (microagents === null || provider === null || path === null || applied.length === 0) return null;
   using limit = timeout(deps.clock, readWithinMs);
   const within = AbortSignal.any([signal, limit.signal]);
-  const read = await Promise.all(applied.map((one) => readText(deps, { provider, path }, one, within)));
+  const read = await Promise.all(applied.map(async (one) => {
+    const file = await readMicroagent(deps, { provider, path }, one.microagent, within);
+    return 'why' in file ? file : { ...one, content: file.content };
+  }));
   if (signal.aborted) return null;
   const { given, tooLarge } = fitIntoContext(read.flatMap((one) => ('why' in one ? [] : one)));
   const omitted = [...read.flatMap((one) => ('why' in one ? one : [])), ...tooLarge];
@@ -36,20 +39,6 @@ export async function microagentContext(
     microagents: microagents.map((one) => (settled.has(one) ? { ...one, isSettled: true } : one)),
     event: { kind: 'microagents', data: microagentsEventData(given, omitted) },
   };
-}
-
-/** Never rejects, so that the message always goes to the agent. */
-async function readText(
-  { microagents, repositories, logger }: StepDeps, repository: RepositoryLocation, applied: AppliedMicroagent, signal: AbortSignal,
-): Promise<MicroagentText | OmittedMicroagent> {
-  const { path } = applied.microagent;
-  try {
-    const { content } = await microagents.readFile(repositories.atLocation(repository), applied.microagent, signal);
-    return { ...applied, content };
-  } catch (error) {
-    if (!signal.aborted) logger.warn({ repository: repository.path, path, error }, 'a microagent could not be read');
-    return { path, why: 'not_readable' };
-  }
 }
 
 /** Returns the text that the agent gets before the message of its user. */
