@@ -1,21 +1,28 @@
-export class Run<T = unknown> {
+/** The present run of the work for a key, as the work sees it. */
+export interface KeyedRun {
+  /** Fires when the run must check again instead of waiting. */
+  readonly woken: AbortSignal;
+  /** Fires when the run must stop its current work. */
+  readonly interrupted: AbortSignal;
+  /** Resets both signals before the next check. */
+  resetSignals(): void;
+}
+
+class Run<T> implements KeyedRun {
   /** True if the work must run once more. */
   again = false;
   promise: Promise<T> | null = null;
   #wake = new AbortController();
   #interrupt = new AbortController();
 
-  /** Fires when the run must check again instead of waiting. */
   get woken(): AbortSignal {
     return this.#wake.signal;
   }
 
-  /** Fires when the run must stop its current work. */
   get interrupted(): AbortSignal {
     return this.#interrupt.signal;
   }
 
-  /** Resets both signals before the next check. */
   resetSignals(): void {
     if (this.#wake.signal.aborted) this.#wake = new AbortController();
     if (this.#interrupt.signal.aborted) this.#interrupt = new AbortController();
@@ -38,10 +45,10 @@ export class Run<T = unknown> {
  */
 export class KeyedWorker<T> {
   readonly #entries = new Map<string, Run<T>>();
-  readonly #work: (key: string, run: Run, earlier: T | null) => Promise<T>;
+  readonly #work: (key: string, run: KeyedRun, earlier: T | null) => Promise<T>;
 
   /** `earlier` is the result of the previous pass in the same run. */
-  constructor(work: (key: string, run: Run, earlier: T | null) => Promise<T>) {
+  constructor(work: (key: string, run: KeyedRun, earlier: T | null) => Promise<T>) {
     this.#work = work;
   }
 

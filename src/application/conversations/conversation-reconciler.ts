@@ -3,7 +3,7 @@ import type { Conversation } from '../../domain/conversation.ts';
 import type { Agents } from '../agents/agents.ts';
 import type { ExecutionReconciler } from '../executions/execution-reconciler.ts';
 import type { Executions } from '../executions/executions.ts';
-import { KeyedWorker, type Run } from '../keyed-worker.ts';
+import { KeyedWorker, type KeyedRun } from '../keyed-worker.ts';
 import type { Microagents } from '../microagents/microagents.ts';
 import type { SandboxReconciler } from '../sandboxes/sandbox-reconciler.ts';
 import type { ConversationDeps } from './conversations.ts';
@@ -112,7 +112,7 @@ export class ConversationReconciler {
     await this.#deps.agents.close();
   }
 
-  async #takeSteps(id: string, run: Run): Promise<Conversation | null> {
+  async #takeSteps(id: string, run: KeyedRun): Promise<Conversation | null> {
     await Promise.allSettled([this.#firstSteps.get(id)]);
     for (;;) {
       run.resetSignals();

@@ -7,7 +7,7 @@ import { canonicalJson } from '../../domain/fingerprint.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { ExecutionState } from '../../ports/sandbox-executions.ts';
 import type { CoreDeps } from '../use-cases.ts';
-import { KeyedWorker, type Run } from '../keyed-worker.ts';
+import { KeyedWorker, type KeyedRun } from '../keyed-worker.ts';
 import { scanRecords } from '../scan-records.ts';
 import { timeout, unlessAborted } from '../timers.ts';
 
@@ -124,7 +124,7 @@ export class ExecutionReconciler {
     await this.#runs.drain();
   }
 
-  async #run(id: string, run: Run): Promise<void> {
+  async #run(id: string, run: KeyedRun): Promise<void> {
     try {
       while (!this.closing.aborted) {
         run.resetSignals();
@@ -139,7 +139,7 @@ export class ExecutionReconciler {
   }
 
   /** Returns false if there is nothing to do before the next sweep. */
-  async #step(execution: ExecutionRecord, run: Run): Promise<boolean> {
+  async #step(execution: ExecutionRecord, run: KeyedRun): Promise<boolean> {
     const { store, runtime, clock } = this.#deps;
     const { id } = execution;
     const sandbox = await store.sandboxes.find(execution.sandboxId);
@@ -171,7 +171,7 @@ export class ExecutionReconciler {
   }
 
   /** Waits until the execution ends, its time is over, or the run is woken. Returns false if the runtime does not have it yet. */
-  async #awaitEnd(execution: ExecutionRecord, { instanceId }: Sandbox, run: Run): Promise<boolean> {
+  async #awaitEnd(execution: ExecutionRecord, { instanceId }: Sandbox, run: KeyedRun): Promise<boolean> {
     const { runtime, clock } = this.#deps;
     const { id, deadline } = execution;
     const leftMs = deadline === null || isDue(execution, clock.now()) ? Number.MAX_SAFE_INTEGER : deadline - clock.now();

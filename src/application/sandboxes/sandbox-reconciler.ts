@@ -7,7 +7,7 @@ import { nextSandboxStep, stepWithoutInspect, type SandboxStep } from '../../dom
 import type { Sandbox, ObservedSandbox, SandboxStatus } from '../../domain/sandbox.ts';
 import type { ReadinessProbe } from '../../ports/readiness-probe.ts';
 import type { Secrets } from '../../ports/secrets.ts';
-import { KeyedWorker, type Run } from '../keyed-worker.ts';
+import { KeyedWorker, type KeyedRun } from '../keyed-worker.ts';
 import { BackOff, KeyedTimers } from '../timers.ts';
 import type { SandboxDeps } from './sandboxes.ts';
 import { type DecidedStep, SandboxSteps } from './sandbox-steps.ts';
@@ -113,7 +113,7 @@ export class SandboxReconciler {
     }
   }
 
-  async #run(id: string, run: Run, earlier: AnyFailure | null): Promise<Reconciled> {
+  async #run(id: string, run: KeyedRun, earlier: AnyFailure | null): Promise<Reconciled> {
     using steps = new SandboxSteps(this.#deps, run, this.#closing.signal, this.#openedAt);
     const reconciled = await this.#takeSteps(id, run, steps, earlier);
     this.#timers.set(id, reconciled.sandbox === null ? null : nextDueAt(reconciled.sandbox));
@@ -122,7 +122,7 @@ export class SandboxReconciler {
     return reconciled;
   }
 
-  async #takeSteps(id: string, run: Run, steps: SandboxSteps, earlier: AnyFailure | null): Promise<Reconciled> {
+  async #takeSteps(id: string, run: KeyedRun, steps: SandboxSteps, earlier: AnyFailure | null): Promise<Reconciled> {
     const { store } = this.#deps;
     let known: ObservedSandbox | null = null;
     let failure = earlier;

@@ -6,7 +6,7 @@ import type { SandboxStep } from '../../domain/sandbox-next-step.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import { type ExposedUrl, isPooled, type ObservedSandbox, type PauseKind, type Sandbox } from '../../domain/sandbox.ts';
 import type { SandboxLaunch } from '../../ports/sandbox-runtime.ts';
-import type { Run } from '../keyed-worker.ts';
+import type { KeyedRun } from '../keyed-worker.ts';
 import { resolveSecrets } from '../secrets.ts';
 import { timeout } from '../timers.ts';
 import { withLastOutput } from './last-output.ts';
@@ -26,13 +26,13 @@ const pauseRetryAfterSeconds = 5;
 /** Takes the steps of one run of the reconciler. Disposing of it returns the start slot. */
 export class SandboxSteps implements Disposable {
   readonly #deps: SandboxReconcilerDeps;
-  readonly #run: Run;
+  readonly #run: KeyedRun;
   readonly #closing: AbortSignal;
   readonly #openedAt: number;
   #startSlot: StartSlot | null = null;
 
   /** `closing` fires when this process ends. `openedAt` is when it began, in milliseconds since the epoch. */
-  constructor(deps: SandboxReconcilerDeps, run: Run, closing: AbortSignal, openedAt: number) {
+  constructor(deps: SandboxReconcilerDeps, run: KeyedRun, closing: AbortSignal, openedAt: number) {
     this.#deps = deps;
     this.#run = run;
     this.#closing = closing;
