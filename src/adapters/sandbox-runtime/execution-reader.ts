@@ -30,7 +30,7 @@ export class ExecutionReader {
     this.#host = host;
   }
 
-  /** Returns the state of the sandbox, and its present run. Throws `sandbox_not_found`. */
+  /** Returns the state of the sandbox, and the id of its present life. Throws `sandbox_not_found`. */
   async #observe(sandboxId: string): Promise<Awaited<ReturnType<ExecutionHost['observe']>>> {
     const observed = await this.#host.observe(sandboxId);
     if (observed.state === 'absent') throw new Failure('sandbox_not_found', { id: sandboxId });
@@ -54,11 +54,11 @@ export class ExecutionReader {
     return script(this.#folder(sandboxId, executionId), await this.requireRunning(sandboxId));
   }
 
-  /** Returns the present run of the sandbox. Throws `sandbox_not_found` or `sandbox_not_running`. */
+  /** Returns the id of the sandbox's present life. Throws `sandbox_not_found` or `sandbox_not_running`. */
   async requireRunning(sandboxId: string): Promise<string> {
-    const { state, run } = await this.#observe(sandboxId);
+    const { state, lifeId } = await this.#observe(sandboxId);
     if (state !== 'running') throw new Failure('sandbox_not_running', { id: sandboxId, status: state });
-    return run;
+    return lifeId;
   }
 
   async readState(
@@ -66,13 +66,13 @@ export class ExecutionReader {
   ): Promise<ExecutionState> {
     for (;;) {
       signal.throwIfAborted();
-      const { state, run } = await this.#observe(sandboxId);
-      const command = scripts.state(wait)(this.#folder(sandboxId, executionId), run);
+      const { state, lifeId } = await this.#observe(sandboxId);
+      const command = scripts.state(wait)(this.#folder(sandboxId, executionId), lifeId);
       const runToEnd = (until: AbortSignal): Promise<ScriptResult> => runScript(this.#host, sandboxId, command, until, !wait);
       const result = await (wait ? runToEnd(signal) : withScriptTimeLimit(signal, runToEnd)).catch(nullIfNotRunning);
       if (result === null) {
-        const found = await this.#readStateFromFiles(sandboxId, executionId, state, run, signal);
-        if (wait && found.status === 'running') await this.#waitForChange(sandboxId, state, run, signal);
+        const found = await this.#readStateFromFiles(sandboxId, executionId, state, lifeId, signal);
+        if (wait && found.status === 'running') await this.#waitForChange(sandboxId, state, lifeId, signal);
         return found;
       }
       if (result.code === 4) throw executionNotFound(executionId);
@@ -88,14 +88,14 @@ export class ExecutionReader {
     sandboxId: string, executionId: string, { stream, after, follow }: OutputRequest, signal: AbortSignal,
   ): AsyncGenerator<Uint8Array, void> {
     for (let at = after, waitMs = firstWaitMs; ; waitMs = Math.min(2 * waitMs, longestWaitMs)) {
-      const { state, run } = await this.#observe(sandboxId);
-      const command = scripts.read(stream, at, follow)(this.#folder(sandboxId, executionId), run);
+      const { state, lifeId } = await this.#observe(sandboxId);
+      const command = scripts.read(stream, at, follow)(this.#folder(sandboxId, executionId), lifeId);
       const execution = await this.#host.run(sandboxId, command, signal).catch(nullIfNotRunning);
       if (execution === null) {
         const files = yield* this.#readFiles(sandboxId, executionId, stream, at, signal);
         if (files.isOver || !follow || state === 'stopped') return;
         at = files.end;
-        await this.#waitForChange(sandboxId, state, run, signal);
+        await this.#waitForChange(sandboxId, state, lifeId, signal);
         continue;
       }
       const stop = (): void => void execution.kill().catch(() => {});
@@ -151,7 +151,7 @@ export class ExecutionReader {
 
   /** Reads the state from the files, in a frozen or stopped sandbox. */
   async #readStateFromFiles(
-    sandboxId: string, executionId: string, state: string, run: string, signal: AbortSignal,
+    sandboxId: string, executionId: string, state: string, lifeId: string, signal: AbortSignal,
   ): Promise<ExecutionState> {
     const outputs = { stdout: { oldest: 0, end: 0 }, stderr: { oldest: 0, end: 0 } };
     const notes = new Map<string, string>();
@@ -168,18 +168,18 @@ export class ExecutionReader {
     }
     if (!notes.has('begun') || notes.has('removed')) throw executionNotFound(executionId);
     const code = /^(\d+) *\n/.exec(notes.get('exit') ?? '')?.[1];
-    const goesOn = state === 'frozen' && notes.get('begun')?.trim().endsWith(` ${run}`) === true;
+    const goesOn = state === 'frozen' && notes.get('begun')?.trim().endsWith(` ${lifeId}`) === true;
     const how = code !== undefined ? 'exited' : goesOn ? 'running' : 'ended';
     const { stdout, stderr } = outputs;
     return stateOf(how, code === undefined ? null : Number(code), stdout.oldest, stdout.end, stderr.oldest, stderr.end);
   }
 
-  /** Waits until the sandbox has another state or run. Until then, nothing changes its files. */
-  async #waitForChange(sandboxId: string, state: string, run: string, signal: AbortSignal): Promise<void> {
+  /** Waits until the sandbox has another state or life. Until then, nothing changes its files. */
+  async #waitForChange(sandboxId: string, state: string, lifeId: string, signal: AbortSignal): Promise<void> {
     for (;;) {
       await pause(realTimers, frozenPollMs, signal);
       const now = await this.#observe(sandboxId);
-      if (now.state !== state || now.run !== run || state === 'running') return;
+      if (now.state !== state || now.lifeId !== lifeId || state === 'running') return;
     }
   }
 

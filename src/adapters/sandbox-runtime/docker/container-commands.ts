@@ -115,7 +115,7 @@ export class ContainerCommands {
   ): Promise<BegunExecution | RefusedCommand> {
     const mark = newMark();
     const { workingDir } = request;
-    const place = { folder: keptFolder, run: container.State.StartedAt, workingDir, fallbackMark: `${markVariable}=${mark}` };
+    const place = { folder: keptFolder, lifeId: container.State.StartedAt, workingDir, fallbackMark: `${markVariable}=${mark}` };
     const env = { ...request.env, [markVariable]: kept === undefined ? mark : keptMark(kept.executionId) };
     if (inShell !== undefined) {
       const line = shellLine(kept?.supervise?.({ ...place, announce: false, codeMark: this.#shells.mark }) ?? request.command, env);

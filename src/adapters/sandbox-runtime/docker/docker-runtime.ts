@@ -10,7 +10,7 @@ import { configFolder, createClient, type Environment } from './engine-client.ts
 import { checkEngine, diskSpace } from './engine-info.ts';
 import { DockerExecutionHost } from './execution-host.ts';
 import { ContainerCommands } from './container-commands.ts';
-import { RunEvents } from './exit-causes.ts';
+import { LifeEvents } from './exit-causes.ts';
 import { DockerFiles } from './files.ts';
 import { Firewall } from './firewall.ts';
 import { Images } from './images.ts';
@@ -124,10 +124,10 @@ function assemble(options: DockerRuntimeOptions) {
   const engine = createEngine({ docker, deployment, callTimeoutMs, closed: closing.signal });
   /** Delays a step of a sandbox while a command begins in it. */
   const mutex = new KeyedMutex();
-  const runs = new RunEvents();
+  const lifeEvents = new LifeEvents();
   // The address at which this machine reaches published ports.
   const localHost = ['0.0.0.0', '::', ''].includes(publishAddress) ? '127.0.0.1' : publishAddress;
-  const observer = new Observer(engine, runs, options.urlHost ?? remoteHost ?? localHost);
+  const observer = new Observer(engine, lifeEvents, options.urlHost ?? remoteHost ?? localHost);
   const networks = new Networks(engine);
   const firewall = options.firewall === false ? null : new Firewall(engine);
   const images = new Images(engine, {
@@ -135,7 +135,7 @@ function assemble(options: DockerRuntimeOptions) {
     limitMs: options.pullTimeoutMs ?? 1_800_000,
     progressMs: options.progressMs ?? 500,
   });
-  const watch = new SandboxWatch(engine, runs, options.compareMs ?? 60_000, () => {
+  const watch = new SandboxWatch(engine, lifeEvents, options.compareMs ?? 60_000, () => {
     // The engine may have been away, or this process may have replaced one that ended.
     firewall?.forget();
     // If this fails, the next execution in a sandbox tries again.

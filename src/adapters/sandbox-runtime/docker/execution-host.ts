@@ -30,8 +30,8 @@ export class DockerExecutionHost implements ExecutionHost {
 
   async observe(id: string): ReturnType<ExecutionHost['observe']> {
     const found = await this.#engine.find(id);
-    if (found === null) return { state: 'absent', run: '' };
-    return { state: stateOf(found.State), run: found.State.StartedAt };
+    if (found === null) return { state: 'absent', lifeId: '' };
+    return { state: stateOf(found.State), lifeId: found.State.StartedAt };
   }
 
   folder(): string {

@@ -6,7 +6,7 @@ import { absentSandbox, type ObservedSandbox, type ObservedState } from '../../.
 import { type SandboxUsage, unknownUsage } from '../../../ports/sandbox-runtime.ts';
 import { parseJson } from '../../shared/json.ts';
 import { type Engine, launchRefusal, withSignal } from './engine.ts';
-import { endCause, type RunEvents } from './exit-causes.ts';
+import { endCause, type LifeEvents } from './exit-causes.ts';
 import { containerName, isOwn, labels } from './labels.ts';
 import { signalName } from '../signal-numbers.ts';
 
@@ -29,12 +29,12 @@ const DiskUsage = z.object({
 /** Reads the state of sandboxes from the engine's reports about their containers. */
 export class Observer {
   readonly #engine: Engine;
-  readonly #runs: RunEvents;
+  readonly #lifeEvents: LifeEvents;
   readonly #urlHost: string;
 
-  constructor(engine: Engine, runs: RunEvents, urlHost: string) {
+  constructor(engine: Engine, lifeEvents: LifeEvents, urlHost: string) {
     this.#engine = engine;
-    this.#runs = runs;
+    this.#lifeEvents = lifeEvents;
     this.#urlHost = urlHost.includes(':') ? `[${urlHost}]` : urlHost;
   }
 
@@ -103,7 +103,7 @@ export class Observer {
     // Skep requests a removal only after the sandbox is deleted, so this one came from outside.
     if (Status === 'removing' || Status === 'dead') return stopped({ code: 'being_removed' }, true);
     const exit = { exitCode: ExitCode, signal: signalName(ExitCode - 128) };
-    const cause = await endCause(this.#engine, this.#runs, found);
+    const cause = await endCause(this.#engine, this.#lifeEvents, found);
     if (cause === 'out_of_memory') return stopped({ code: cause, ...exit });
     return stopped({ code: 'process_exited', ...exit, program: found.Path }, cause === 'outside');
   }

@@ -5,7 +5,7 @@ import type { ObservedSandbox, ObservedState } from '../../../domain/sandbox.ts'
 import { parseJson } from '../../shared/json.ts';
 import { Listeners } from '../../shared/listeners.ts';
 import { type Engine, linesOf, streamed } from './engine.ts';
-import type { RunEvents } from './exit-causes.ts';
+import type { LifeEvents } from './exit-causes.ts';
 import { labels } from './labels.ts';
 import { listContainers, stateOf } from './observed-sandbox.ts';
 
@@ -48,7 +48,7 @@ function withoutFirst(due: readonly ObservedState[], event: ObservedState): read
  */
 export class SandboxWatch {
   readonly #engine: Engine;
-  readonly #runs: RunEvents;
+  readonly #lifeEvents: LifeEvents;
   /** How often the known states are compared with a list. */
   readonly #compareMs: number;
   /** Called each time that the event stream is connected: the engine may have been away. */
@@ -63,9 +63,9 @@ export class SandboxWatch {
   /** When the present event stream was connected, in milliseconds of this process. Infinity if there is none. */
   #connectedAt = Infinity;
 
-  constructor(engine: Engine, runs: RunEvents, compareMs: number, onConnected: () => void) {
+  constructor(engine: Engine, lifeEvents: LifeEvents, compareMs: number, onConnected: () => void) {
     this.#engine = engine;
-    this.#runs = runs;
+    this.#lifeEvents = lifeEvents;
     this.#compareMs = compareMs;
     this.#onConnected = onConnected;
   }
@@ -153,7 +153,7 @@ export class SandboxWatch {
       this.#connectedAt = Infinity;
       for (const [id, { state }] of this.#known) this.#known.set(id, { state, due: [] });
       stream.destroy();
-      this.#runs.lose();
+      this.#lifeEvents.lose();
     }
   }
 
@@ -164,7 +164,7 @@ export class SandboxWatch {
       const state = results[action];
       if (state === undefined || Actor === undefined || id === undefined) continue;
       const watched = this.#executions.get(execID ?? '');
-      if (action !== 'exec_die') this.#runs.note(action, Actor.ID, sent);
+      if (action !== 'exec_die') this.#lifeEvents.note(action, Actor.ID, sent);
       else if (watched !== undefined) {
         watched.isReported = true;
         watched.wake();
@@ -188,7 +188,7 @@ export class SandboxWatch {
   async #compare(openedAt: number): Promise<void> {
     const before = new Map(this.#known);
     const containers = await listContainers(this.#engine);
-    this.#runs.follow(containers, openedAt);
+    this.#lifeEvents.follow(containers, openedAt);
     const states = new Map(containers.map(({ State, Labels }) => [Labels[labels.sandbox] ?? '', stateOf({ Status: State })]));
     for (const id of new Set([...before.keys(), ...states.keys()])) {
       const earlier = before.get(id);
