@@ -120,7 +120,7 @@ export class DurableExecutions implements SandboxExecutions {
     const { executionId } = given;
     const { lines, rest } = environmentLines(env);
     const start = { ...given, env: rest, stdin: true, tty: null };
-    const execution = await this.#host.launch(sandboxId, start, (place) => supervisorCommand(start, place, true), signal);
+    const execution = await this.#host.launch(sandboxId, start, (context) => supervisorCommand(start, context, true), signal);
     const input = execution.stdin.getWriter();
     // If the command can't run, the write fails. That is no error here.
     void input.write(Buffer.from(lines)).catch(() => {});
@@ -178,7 +178,7 @@ export class DurableExecutions implements SandboxExecutions {
   }
 
   async #start(sandboxId: string, start: ExecutionStart, signal: AbortSignal): Promise<ExecutionState> {
-    const execution = await this.#host.launch(sandboxId, start, (place) => supervisorCommand(start, place), signal);
+    const execution = await this.#host.launch(sandboxId, start, (context) => supervisorCommand(start, context), signal);
     const { line, rest } = await readFirstLine(execution, signal);
     const [how, ...tools] = line === null ? ['refused'] : line.split(' ');
     if (how === 'exists') return execution.stdin.close().then(() => this.state(sandboxId, start.executionId));

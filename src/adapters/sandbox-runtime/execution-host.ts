@@ -5,7 +5,7 @@ import type { Execution } from '../../ports/sandbox-runtime.ts';
 import type { SupervisorContext } from './execution-supervisor.ts';
 
 /** Returns the command of the supervisor, see `supervisorCommand`. */
-export type Supervise = (place: SupervisorContext) => readonly string[];
+export type Supervise = (context: SupervisorContext) => readonly string[];
 
 export interface HostExecution extends Execution {
   /** Lets the command continue when this process ends. */

@@ -182,9 +182,9 @@ export interface SupervisorContext {
  * before), `no-terminal`, or `attached` with the tools that are missing. If `attached`, it runs the command and keeps nothing.
  */
 export function supervisorCommand(
-  { command, executionId, stdin, tty }: ExecutionStart, place: SupervisorContext, keepsInput = false,
+  { command, executionId, stdin, tty }: ExecutionStart, context: SupervisorContext, keepsInput = false,
 ): readonly string[] {
-  const { folder, lifeId, workingDir, announce, fallbackMark, codeMark = '' } = place;
+  const { folder, lifeId, workingDir, announce, fallbackMark, codeMark = '' } = context;
   const input = keepsInput ? 'kept' : stdin ? 'in' : '';
   const terminal = tty === null ? '' : inTerminal(tty, command);
   const flags = [announce ? 'skep' : '', folder, executionId, lifeId, input, workingDir, fallbackMark, codeMark];

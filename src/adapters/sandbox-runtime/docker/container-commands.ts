@@ -115,13 +115,13 @@ export class ContainerCommands {
   ): Promise<BegunExecution | RefusedCommand> {
     const mark = newMark();
     const { workingDir } = request;
-    const place = { folder: keptFolder, lifeId: container.State.StartedAt, workingDir, fallbackMark: `${markVariable}=${mark}` };
+    const context = { folder: keptFolder, lifeId: container.State.StartedAt, workingDir, fallbackMark: `${markVariable}=${mark}` };
     const env = { ...request.env, [markVariable]: kept === undefined ? mark : keptMark(kept.executionId) };
     if (inShell !== undefined) {
-      const line = shellLine(kept?.supervise?.({ ...place, announce: false, codeMark: this.#shells.mark }) ?? request.command, env);
+      const line = shellLine(kept?.supervise?.({ ...context, announce: false, codeMark: this.#shells.mark }) ?? request.command, env);
       if (line !== null) return this.#runInShell(container, { line, mark, ...inShell }, signal);
     }
-    const command = kept?.supervise?.({ ...place, announce: true }) ?? beginCommand(request, workingDir);
+    const command = kept?.supervise?.({ ...context, announce: true }) ?? beginCommand(request, workingDir);
     return this.#unfrozenOf(container)(() => this.#start(container, { command, env, mark, isTerminal }, signal));
   }
 

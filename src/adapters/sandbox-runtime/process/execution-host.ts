@@ -82,9 +82,9 @@ export class ProcessExecutionHost implements ExecutionHost {
     this.#requireOpen(signal);
     const { SKEP_WORKSPACE = '', SKEP_SANDBOX_ID = '', SKEP_SANDBOX_MARK = '' } = environment;
     const cwd = workingDir === null ? workspace : hostPath(workingDir, { folder: workspace, workingDir: plan.workingDir });
-    const place = { folder, lifeId: plan.mark, workingDir: cwd, announce: false, fallbackMark: '' };
+    const context = { folder, lifeId: plan.mark, workingDir: cwd, announce: false, fallbackMark: '' };
     await makeHome(home);
-    const child = await spawnCommand(supervise?.(place) ?? request.command, cwd, {
+    const child = await spawnCommand(supervise?.(context) ?? request.command, cwd, {
       ...environment,
       // The leader's own PATH is for its tools, so it is replaced here.
       PATH: plan.path ?? passedEnvironment().PATH,
