@@ -20,7 +20,7 @@ import { begin, type Chunks, FastPart, ofSize } from './upload-content.ts';
  */
 export type StartProgram = (id: string, command: readonly string[], input: boolean, signal: AbortSignal) => Promise<Execution>;
 
-export interface Place {
+export interface ResolvedPath {
   readonly container: Docker.ContainerInspectInfo;
   readonly files: ContainerFiles;
   readonly path: string;
@@ -51,9 +51,9 @@ export class FileWriter {
 
   /** Writes a temporary file beside the path, and then renames it. Returns the file's owner. Null if a program created the file. */
   async write(
-    id: string, place: Place, content: ReadableStream<Uint8Array>, { mode, size, check }: WriteOptions, signal: AbortSignal,
+    id: string, resolved: ResolvedPath, content: ReadableStream<Uint8Array>, { mode, size, check }: WriteOptions, signal: AbortSignal,
   ): Promise<Owner | null> {
-    const { container, files, path, found } = place;
+    const { container, files, path, found } = resolved;
     if (found?.type === 'directory') throw wrongFileType(path, found.type);
     const [unpacked, written] = [temporaryBeside(path), temporaryBeside(path)];
     const begun = await begin(chunksUntil(content, signal));
@@ -63,7 +63,7 @@ export class FileWriter {
     const all = length === undefined ? begun.all : ofSize(begun.all, length);
     try {
       const isLarge = begun.size === null;
-      const rest = length === undefined ? all : await this.#unpack(id, place, unpacked, all, { length, bits, owner, isLarge }, signal);
+      const rest = length === undefined ? all : await this.#unpack(id, resolved, unpacked, all, { length, bits, owner, isLarge }, signal);
       if (rest !== null) {
         const command = writeCommand(written, bits, rest === all ? null : unpacked);
         const { exitCode, error } = await runProgram(this.#startProgram, id, command, signal, rest);
@@ -72,7 +72,7 @@ export class FileWriter {
       }
       await this.#replacements.runExclusive(`${id} ${path}`, async () => {
         if (check !== undefined) check(fileOf(await files.stat(path)));
-        await this.#replace(id, place, rest === null ? unpacked : written, signal);
+        await this.#replace(id, resolved, rest === null ? unpacked : written, signal);
       }, signal);
       return rest === null ? owner : null;
     } catch (error) {
@@ -86,7 +86,7 @@ export class FileWriter {
    * running one, it gets only the fast part of a large content. Returns the rest. The engine keeps the part of the file that it received.
    */
   async #unpack(
-    id: string, { container, files }: Place, temporary: string, all: Chunks,
+    id: string, { container, files }: ResolvedPath, temporary: string, all: Chunks,
     { length, bits, owner, isLarge }: { readonly length: number; readonly bits: number; readonly owner: Owner; readonly isLarge: boolean },
     signal: AbortSignal,
   ): Promise<Chunks | null> {
@@ -115,7 +115,7 @@ export class FileWriter {
    * Gives the temporary file the name of the path. In a running container, a program does that in one step. Otherwise the engine creates a
    * hard link: no program runs that could see the state between, and the engine answers no other request.
    */
-  async #replace(id: string, { files, path }: Place, temporary: string, signal: AbortSignal): Promise<void> {
+  async #replace(id: string, { files, path }: ResolvedPath, temporary: string, signal: AbortSignal): Promise<void> {
     const moved = await runProgram(this.#startProgram, id, ['mv', '-fT', temporary, path], signal).catch((error: unknown) => {
       if (isFailureOf(error, 'sandbox_not_running')) return { exitCode: missingProgram, error: '' };
       throw error;

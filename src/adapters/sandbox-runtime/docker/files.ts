@@ -10,7 +10,7 @@ import { ContainerFiles, type OpenedPath, type PathStat } from './container-file
 import { requireReachable, isReadOnly } from './container-mounts.ts';
 import { entriesByProgram, entriesOfArchive } from './directory-listing.ts';
 import { type Engine, findContainer, statusOf, withFailures } from './engine.ts';
-import { fileOf, FileWriter, type Place, runProgram, type StartProgram } from './file-writer.ts';
+import { fileOf, FileWriter, type ResolvedPath, runProgram, type StartProgram } from './file-writer.ts';
 
 /** Two zero blocks: an empty tar. */
 const emptyTar = new Uint8Array(1024);
@@ -55,10 +55,10 @@ export class DockerFiles implements SandboxFiles {
   getFiles(id: string, path: string, given: AbortSignal): Promise<ReadableStream<Uint8Array>> {
     return withFailures(async () => {
       const signal = this.#untilChange(id, given);
-      const place = sandboxPath(path, 'path');
+      const asked = sandboxPath(path, 'path');
       const container = await findContainer(this.#engine, id, signal);
-      requireReachable(container, place, 'path');
-      const archive = await new ContainerFiles(this.#engine, container.Id).archive(place, signal);
+      requireReachable(container, asked, 'path');
+      const archive = await new ContainerFiles(this.#engine, container.Id).archive(asked, signal);
       return webStreamOf(archive ?? (await this.#throwMissing(id, path, signal)));
     });
   }
@@ -90,12 +90,12 @@ export class DockerFiles implements SandboxFiles {
     const signal = this.#untilChange(id, given);
     try {
       return await withFailures(async () => {
-        const place = await this.#place(id, sandboxPath(path, 'path'), true, signal);
-        options.check?.(fileOf(place.found));
-        await this.#requireWritable(id, place, signal);
-        const owner = await this.#writer.write(id, place, content, options, signal);
-        if (owner === null) return { ...await this.stat(id, place.path, true, signal), path: sandboxPath(path, 'path') };
-        const { linkTarget: _, ...written } = (await place.files.stat(place.path)) ?? (await this.#throwMissing(id, path, signal));
+        const resolved = await this.#resolve(id, sandboxPath(path, 'path'), true, signal);
+        options.check?.(fileOf(resolved.found));
+        await this.#requireWritable(id, resolved, signal);
+        const owner = await this.#writer.write(id, resolved, content, options, signal);
+        if (owner === null) return { ...await this.stat(id, resolved.path, true, signal), path: sandboxPath(path, 'path') };
+        const { linkTarget: _, ...written } = (await resolved.files.stat(resolved.path)) ?? (await this.#throwMissing(id, path, signal));
         return { ...written, path: sandboxPath(path, 'path'), target: null, owner };
       });
     } finally {
@@ -105,7 +105,7 @@ export class DockerFiles implements SandboxFiles {
 
   makeDirectory(id: string, path: string, signal: AbortSignal): Promise<boolean> {
     return withFailures(async () => {
-      const { found } = await this.#place(id, sandboxPath(path, 'directory'), true, signal);
+      const { found } = await this.#resolve(id, sandboxPath(path, 'directory'), true, signal);
       if (found?.type === 'directory') return false;
       if (found !== null) throw wrongFileType(path, found.type);
       const ends = AbortSignal.any([signal, this.#engine.closed]);
@@ -116,7 +116,7 @@ export class DockerFiles implements SandboxFiles {
 
   remove(id: string, path: string, recursive: boolean, signal: AbortSignal): Promise<void> {
     return withFailures(async () => {
-      const { files, found, path: at } = await this.#place(id, sandboxPath(path, 'path'), false, signal);
+      const { files, found, path: at } = await this.#resolve(id, sandboxPath(path, 'path'), false, signal);
       if (found === null) throw new Failure('file_not_found', { path });
       if (found.type === 'directory' && !recursive) throw wrongFileType(path, found.type);
       await files.remove(at, signal);
@@ -125,9 +125,9 @@ export class DockerFiles implements SandboxFiles {
 
   move(id: string, from: string, to: string, signal: AbortSignal): Promise<void> {
     return withFailures(async () => {
-      const source = await this.#place(id, sandboxPath(from, 'path'), false, signal);
+      const source = await this.#resolve(id, sandboxPath(from, 'path'), false, signal);
       if (source.found === null) throw new Failure('file_not_found', { path: from });
-      const target = await this.#place(id, sandboxPath(to, 'path'), false, signal);
+      const target = await this.#resolve(id, sandboxPath(to, 'path'), false, signal);
       if (target.found?.type === 'directory') throw wrongFileType(to, target.found.type);
       // Throws before any directory is created if the sandbox does not run.
       await runProgram(this.#startProgram, id, ['true'], signal);
@@ -138,8 +138,8 @@ export class DockerFiles implements SandboxFiles {
   }
 
   async *list(id: string, path: string, depth: number, signal: AbortSignal): AsyncGenerator<FileEntry, void> {
-    const place = sandboxPath(path, 'directory');
-    const { files, path: at, found } = await withFailures(() => this.#place(id, place, true, signal));
+    const asked = sandboxPath(path, 'directory');
+    const { files, path: at, found } = await withFailures(() => this.#resolve(id, asked, true, signal));
     if (found === null) throw new Failure('file_not_found', { path });
     if (found.type !== 'directory') throw wrongFileType(path, found.type);
     const entries = await withFailures(async () => {
@@ -148,13 +148,13 @@ export class DockerFiles implements SandboxFiles {
       const archive = await files.archive(at, signal);
       return entriesOfArchive(archive ?? (await this.#throwMissing(id, path, signal)), id, at, depth);
     });
-    for await (const entry of entries) yield { ...entry, path: posix.join(place, entry.path) };
+    for await (const entry of entries) yield { ...entry, path: posix.join(asked, entry.path) };
   }
 
   /** Throws `sandbox_not_found`, `file_not_found`. */
   async #open(id: string, given: string, followLink: boolean, signal: AbortSignal): Promise<OpenedPath> {
     const asked = sandboxPath(given, 'directory');
-    const { files, path, found } = await this.#place(id, asked, followLink, signal);
+    const { files, path, found } = await this.#resolve(id, asked, followLink, signal);
     if (found === null) throw new Failure('file_not_found', { path: given });
     const opened = (await files.open(path, signal)) ?? (await this.#throwMissing(id, given, signal));
     return { ...opened, entry: { ...opened.entry, path: asked } };
@@ -174,7 +174,7 @@ export class DockerFiles implements SandboxFiles {
   }
 
   /** Finds a path. With `followLink`, a link with an existing target is followed. */
-  async #place(id: string, path: string, followLink: boolean, signal: AbortSignal): Promise<Place> {
+  async #resolve(id: string, path: string, followLink: boolean, signal: AbortSignal): Promise<ResolvedPath> {
     const container = await findContainer(this.#engine, id, signal);
     requireReachable(container, path, 'path');
     const files = new ContainerFiles(this.#engine, container.Id);
@@ -198,8 +198,8 @@ export class DockerFiles implements SandboxFiles {
     }
   }
 
-  /** Creates the directories above the place. Throws `invalid_request` if it is read-only. */
-  async #requireWritable(id: string, { container, path }: Place, signal: AbortSignal): Promise<void> {
+  /** Creates the directories above the path. Throws `invalid_request` if it is read-only. */
+  async #requireWritable(id: string, { container, path }: ResolvedPath, signal: AbortSignal): Promise<void> {
     if (isReadOnly(container, path)) throw refusedFiles('path', `${quotedName(path)} is read-only in this sandbox`);
     await this.makeDirectory(id, posix.dirname(path), signal);
   }

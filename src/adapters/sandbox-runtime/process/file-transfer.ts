@@ -48,10 +48,10 @@ export class FileTransfer {
     signal.throwIfAborted();
     const { workspace, root, stack, ended } = await this.enter(id, signal);
     await using opened = stack;
-    const place = sandboxPath(path, 'path');
-    const { folder, name } = await resolveParent(root, workspaceParts(place, workspace, 'path'), path, opened);
+    const asked = sandboxPath(path, 'path');
+    const { folder, name } = await resolveParent(root, workspaceParts(asked, workspace, 'path'), path, opened);
     const tar = pack();
-    const parts = [posix.basename(place)];
+    const parts = [posix.basename(asked)];
     const stop = (): void => tar.destroy(ended.reason instanceof Error ? ended.reason : unavailable('it was ended'));
     ended.addEventListener('abort', stop);
     opened.defer(() => ended.removeEventListener('abort', stop));

@@ -45,23 +45,24 @@ export class ProcessFiles implements SandboxFiles {
   }
 
   stat(id: string, path: string, followLink: boolean, signal: AbortSignal): Promise<FileEntry> {
-    return this.#at(id, path, { followLink }, signal, async (place) => entryAt(place.folder, place.name, place.path, requireFound(place)));
+    return this.#at(id, path, { followLink }, signal, async (resolved) =>
+      entryAt(resolved.folder, resolved.name, resolved.path, requireFound(resolved)));
   }
 
   read(id: string, path: string, choose: (file: FileEntry) => ByteRange, signal: AbortSignal): Promise<FileReading> {
-    return this.#at(id, path, { followLink: true }, signal, async (place) => {
-      requireFile(await entryAt(place.folder, place.name, place.path, requireFound(place)));
+    return this.#at(id, path, { followLink: true }, signal, async (resolved) => {
+      requireFile(await entryAt(resolved.folder, resolved.name, resolved.path, requireFound(resolved)));
       await using stack = new AsyncDisposableStack();
-      const handle = await open(place.folder.within(place.name), readOnly);
+      const handle = await open(resolved.folder.within(resolved.name), readOnly);
       stack.defer(() => handle.close());
-      const file = await entryAt(place.folder, place.name, place.path, await handle.stat());
+      const file = await entryAt(resolved.folder, resolved.name, resolved.path, await handle.stat());
       requireFile(file);
       const { offset, length } = choose(file);
-      stack.use(place.stack.move());
+      stack.use(resolved.stack.move());
       const kept = stack.move();
       const close = (): void => void kept.disposeAsync();
-      place.ended.addEventListener('abort', close);
-      const source = Readable.from(chunksOf(handle, offset, length, place.ended));
+      resolved.ended.addEventListener('abort', close);
+      const source = Readable.from(chunksOf(handle, offset, length, resolved.ended));
       const content = rangeOf(source, { offset: 0, length }, file.size - offset, close);
       return { file, content };
     });
@@ -71,15 +72,15 @@ export class ProcessFiles implements SandboxFiles {
     id: string, path: string, content: ReadableStream<Uint8Array>, { mode, check }: WriteOptions, signal: AbortSignal,
   ): Promise<FileEntry> {
     try {
-      return await this.#at(id, path, { followLink: true, makeParents: true, isNamed: true }, signal, async (place) => {
-        const { folder, name, found } = place;
+      return await this.#at(id, path, { followLink: true, makeParents: true, isNamed: true }, signal, async (resolved) => {
+        const { folder, name, found } = resolved;
         if (found?.isDirectory() === true) throw wrongFileType(path, 'directory');
         check?.(versionOf(found));
         const temporary = folder.within(`.skep-${randomUUID()}`);
         await using handle = await open(temporary, newFile, 0o600);
         try {
-          for await (const chunk of chunksUntil(content, place.ended)) await handle.writeFile(chunk);
-          place.ended.throwIfAborted();
+          for await (const chunk of chunksUntil(content, resolved.ended)) await handle.writeFile(chunk);
+          resolved.ended.throwIfAborted();
           await handle.chmod(mode ?? (found?.isFile() === true ? found.mode & 0o7777 : defaultMode));
           await this.#replacements.runExclusive(id, async () => {
             if (check !== undefined) check(versionOf(await lstat(folder.within(name)).catch(ignoring('ENOENT'))));
@@ -89,7 +90,7 @@ export class ProcessFiles implements SandboxFiles {
           await rm(temporary, { force: true });
           throw error;
         }
-        return await entryAt(folder, name, place.path, await handle.stat());
+        return await entryAt(folder, name, resolved.path, await handle.stat());
       });
     } finally {
       if (!content.locked) content.cancel().catch(() => {});
@@ -105,9 +106,9 @@ export class ProcessFiles implements SandboxFiles {
   }
 
   remove(id: string, path: string, recursive: boolean, signal: AbortSignal): Promise<void> {
-    return this.#at(id, path, { isNamed: true }, signal, async (place) => {
-      if (requireFound(place).isDirectory() && !recursive) throw wrongFileType(path, 'directory');
-      await rm(place.folder.within(place.name), { recursive });
+    return this.#at(id, path, { isNamed: true }, signal, async (resolved) => {
+      if (requireFound(resolved).isDirectory() && !recursive) throw wrongFileType(path, 'directory');
+      await rm(resolved.folder.within(resolved.name), { recursive });
     });
   }
 
@@ -122,25 +123,27 @@ export class ProcessFiles implements SandboxFiles {
   }
 
   async *list(id: string, path: string, depth: number, signal: AbortSignal): AsyncGenerator<FileEntry, void> {
-    const place = await this.#at(id, path, { followLink: true }, signal, async (place) => {
-      const found = requireFound(place);
+    const resolved = await this.#at(id, path, { followLink: true }, signal, async (resolved) => {
+      const found = requireFound(resolved);
       if (!found.isDirectory()) throw wrongFileType(path, typeOf(found));
-      const folder = await openFolder(place.folder.within(place.name));
-      return { path: place.path, folder, ended: place.ended, stack: place.stack.move() };
+      const folder = await openFolder(resolved.folder.within(resolved.name));
+      return { path: resolved.path, folder, ended: resolved.ended, stack: resolved.stack.move() };
     });
-    await using _ = place.stack;
-    await using folder = place.folder;
-    yield* entriesIn(folder, place.path, depth, place.ended);
+    await using _ = resolved.stack;
+    await using folder = resolved.folder;
+    yield* entriesIn(folder, resolved.path, depth, resolved.ended);
   }
 
   /** Runs the work at a path. Turns system errors into `file_not_found`, `wrong_file_type` or `invalid_request`. */
-  #at<T>(id: string, path: string, resolving: ResolveOptions, signal: AbortSignal, work: (place: ResolvedPath) => Promise<T>): Promise<T> {
+  #at<T>(
+    id: string, path: string, resolving: ResolveOptions, signal: AbortSignal, work: (resolved: ResolvedPath) => Promise<T>,
+  ): Promise<T> {
     return withFailures(async () => {
       const asked = sandboxPath(path, resolving.isNamed === true ? 'path' : 'directory');
       try {
-        const place = await this.#resolve(id, asked, resolving, signal);
-        await using _ = place.stack;
-        return await work(place);
+        const resolved = await this.#resolve(id, asked, resolving, signal);
+        await using _ = resolved.stack;
+        return await work(resolved);
       } catch (error) {
         throw failureOf(error, path);
       }
@@ -164,9 +167,9 @@ export class ProcessFiles implements SandboxFiles {
     };
     const walk = opened.use(new FolderWalk(root));
     const whole = followLink === true ? await resolve(parts).catch(ignoring('ENOENT')) : null;
-    const place = whole ?? [...await resolveParents(parts.slice(0, -1), resolve, makeParents === true), ...parts.slice(-1)];
-    const folder = await walk.enter(place.slice(0, -1), makeParents);
-    const name = place.at(-1) ?? '.';
+    const resolvedParts = whole ?? [...await resolveParents(parts.slice(0, -1), resolve, makeParents === true), ...parts.slice(-1)];
+    const folder = await walk.enter(resolvedParts.slice(0, -1), makeParents);
+    const name = resolvedParts.at(-1) ?? '.';
     const found = await lstat(folder.within(name)).catch(ignoring('ENOENT'));
     return { folder, name, path, found, ended, stack: opened.move() };
   }
