@@ -8,6 +8,9 @@ export interface Microagent {
   readonly createdAt: number;
 }
 
+/** A larger file can't be read. */
+export const maxMicroagentBytes = 2 ** 20;
+
 export type FrontMatterProblem = 'not_closed' | 'too_long' | 'not_yaml' | 'alias' | 'not_a_mapping' | 'triggers';
 
 /** The default of `<product>` in the paths of microagents. */

@@ -110,6 +110,12 @@ export const defaultResources: SandboxResources = {
 /** The isolation of a sandbox unless its spec says otherwise. */
 export const defaultIsolation: SandboxIsolation = { readOnlyRoot: false, network: 'isolated', user: null };
 
+/** How long a sandbox may take to be ready, unless its spec says otherwise. */
+export const defaultReadyWithinMs = 60_000;
+
+/** Without another rule in the spec, an idle sandbox keeps running. */
+export const defaultRest: RestRule = { freezeAfterMs: null, stopAfterMs: null, deleteAfterMs: null, maxLifeMs: null };
+
 /** Returns the spec with its defaults. */
 export function sandboxSpec(input: SandboxSpecInput): SandboxSpec {
   return {
@@ -124,12 +130,12 @@ export function sandboxSpec(input: SandboxSpecInput): SandboxSpec {
     sessionKeyEnv: 'SESSION_API_KEY',
     ports: [],
     wakeOnAccess: 'none',
-    ready: { probe: { kind: 'none' }, withinMs: 60_000 },
+    ready: { probe: { kind: 'none' }, withinMs: defaultReadyWithinMs },
     resources: defaultResources,
     isolation: defaultIsolation,
     runtimeOptions: {},
     labels: {},
-    rest: { freezeAfterMs: null, stopAfterMs: null, deleteAfterMs: null, maxLifeMs: null },
+    rest: defaultRest,
     pool: { size: 0 },
     agent: null,
     ...input,

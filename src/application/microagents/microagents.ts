@@ -1,5 +1,7 @@
 import { Failure, isFailureOf } from '../../domain/failure.ts';
-import { isMicroagentPath, type Microagent, microagentDirectory, microagentsOf, triggersOf } from '../../domain/microagent.ts';
+import {
+  isMicroagentPath, maxMicroagentBytes, type Microagent, microagentDirectory, microagentsOf, triggersOf,
+} from '../../domain/microagent.ts';
 import type { ReasonOf } from '../../domain/reason.ts';
 import type { ParseFrontMatter } from '../../ports/front-matter.ts';
 import type { DirectoryListing, FileContentId } from '../../ports/git-provider.ts';
@@ -35,8 +37,6 @@ export interface ReadMicroagent {
   readonly gitProvider: string;
 }
 
-const maxFileBytes = 2 ** 20;
-
 export class Microagents {
   readonly #deps: MicroagentDeps;
 
@@ -70,7 +70,7 @@ export class Microagents {
     const key = JSON.stringify([provider.name, repository, file.blobId]);
     let text = texts.get(key);
     if (text === undefined) {
-      text = new TextDecoder().decode(await provider.readFile(repository, file, maxFileBytes, signal));
+      text = new TextDecoder().decode(await provider.readFile(repository, file, maxMicroagentBytes, signal));
       texts.set(key, text);
     }
     const { content, data: frontMatter, problem } = await parseFrontMatter(text);
@@ -88,7 +88,7 @@ export class Microagents {
     if (file === undefined || microagent === undefined) throw new Failure('file_not_found', { path: filePath });
     const content = await this.readFile(located, file, signal).catch((error: unknown) => {
       if (!isTooLarge(error)) throw error;
-      const reason = { code: 'too_large', limit: `${maxFileBytes} bytes in a file` } as const;
+      const reason = { code: 'too_large', limit: `${maxMicroagentBytes} bytes in a file` } as const;
       throw new Failure('invalid_request', { problems: [{ argument: 'filePath', reason }] }, { cause: error });
     });
     return { ...microagent, ...content, confirmedAt: confirmedAt ?? null };

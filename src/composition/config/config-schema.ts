@@ -4,7 +4,7 @@ import { inCamelCase } from '../../adapters/shared/letter-case.ts';
 import { dnsLabel } from '../../domain/dns-label.ts';
 import { defaultAgentTimes, permissionPolicies } from '../../domain/agent.ts';
 import {
-  defaultIsolation, defaultResources, type ReadinessRule, sandboxSpec, type SandboxSpec, wakesOnAccess,
+  defaultIsolation, defaultReadyWithinMs, defaultResources, defaultRest, type ReadinessRule, sandboxSpec, type SandboxSpec, wakesOnAccess,
 } from '../../domain/sandbox-spec.ts';
 import type { CheckedOptions } from '../skep-options.ts';
 import {
@@ -30,7 +30,7 @@ const ready = z.strictObject({
   port: portNumber().describe("one of the spec's ports, for http or tcp, for example 8000"),
   within: duration('60s'),
 }).partial().describe('a mapping that says when the sandbox is ready, for example { http: /health, port: 8000, within: 60s }')
-  .transform(({ http, tcp, port, within: withinMs = 60_000 }): ReadinessRule => {
+  .transform(({ http, tcp, port, within: withinMs = defaultReadyWithinMs }): ReadinessRule => {
     if (port === undefined || (http === undefined && tcp === undefined)) return { probe: { kind: 'none' }, withinMs };
     return { probe: http === undefined ? { kind: 'tcp', port } : { kind: 'http', port, path: http }, withinMs };
   });
@@ -70,8 +70,8 @@ const rest = z.strictObject({
   delete_after: duration('10d'),
   max_life: duration('30d'),
 }).partial().describe('a mapping of durations, for example { freeze_after: 15m, stop_after: 2h, delete_after: 10d, max_life: 30d }')
-  .transform(({ freeze_after = null, stop_after = null, delete_after = null, max_life = null }) =>
-    ({ freezeAfterMs: freeze_after, stopAfterMs: stop_after, deleteAfterMs: delete_after, maxLifeMs: max_life }));
+  .transform(({ freeze_after: freezeAfterMs, stop_after: stopAfterMs, delete_after: deleteAfterMs, max_life: maxLifeMs }) =>
+    ({ ...defaultRest, ...omitUndefined({ freezeAfterMs, stopAfterMs, deleteAfterMs, maxLifeMs }) }));
 
 const elsewhere = "in the server's environment and not in this file, for example";
 
