@@ -34,18 +34,25 @@ trap 'exit 1' HUP INT TERM
 mkdir "$work/objects"
 if [ -f "$index" ]; then cp -p "$index" "$work/index"; fi
 export GIT_INDEX_FILE="$work/index" GIT_OBJECT_DIRECTORY="$work/objects" GIT_ALTERNATE_OBJECT_DIRECTORIES="$objects"
-complete=1
 if [ $# -gt 0 ]; then g ls-files -z -- "$@" | g update-index -z --force-remove --stdin; fi
 add() (
   for each do set -- "$@" ":(exclude,literal)$each"; shift; done
   export GIT_LITERAL_PATHSPECS=0
-  g -c core.bigFileThreshold=1 -c core.fsync=none add -A --ignore-errors . "$@" >&2
+  g -c core.bigFileThreshold=1 -c core.fsync=none -c advice.addEmbeddedRepo=false add -A --ignore-errors . "$@" >"$work/report" 2>&1
 )
 # After the refresh, only changed files have to be added. With a threshold of 1, git treats every file as big and writes all of them into
 # one pack. Loose objects would take several times as long.
 g update-index -q --refresh >/dev/null 2>&1 || :
-# Exit code 1 means that some files can't be added. Any other one means that none was.
-add "$@" || case $? in 1) complete=0 ;; *) exit 128 ;; esac
+# Exit code 1 means that some files can't be added. Any other one means that none was. A folder that git can't open is only a warning.
+status=0
+add "$@" || status=$?
+cat "$work/report" >&2
+complete=1
+case $status in
+  0) [ -z "$(sed -n -e '/could not open directory/p' -e '/: Permission denied$/p' "$work/report")" ] || complete=0 ;;
+  1) complete=0 ;;
+  *) exit 128 ;;
+esac
 empty() { g hash-object -t tree -w --stdin </dev/null; }
 from=\${base:-$(empty)}
 to=\${head:-$(empty)}

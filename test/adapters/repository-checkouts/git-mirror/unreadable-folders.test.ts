@@ -1,0 +1,30 @@
+import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { executeIn } from '../../../contracts/work-tree.ts';
+import { createScene, never, open } from './support.ts';
+
+// Otherwise root may read everything.
+const withoutRights = process.getuid?.() === 0 ? ['setpriv', '--bounding-set=-dac_override,-dac_read_search'] : [];
+
+test.each([
+  ['has new files', 'new', 0],
+  ['has a tracked file', 'tracked', 0],
+  ['has a tracked file that git can reach', 'tracked', 0o111],
+])('the changes are not complete if git can not read a folder that %s', async (_, name, mode) => {
+  const scene = await createScene();
+  const mirror = scene.mirror();
+  const { folder, commit, git } = await open(mirror, scene.request);
+  for (const other of ['new', 'tracked']) {
+    await mkdir(join(folder, other));
+    await writeFile(join(folder, other, 'one'), 'one\n');
+  }
+  await git('add', 'tracked');
+  await git('commit', '-q', '-m', 'tracked');
+  await chmod(join(folder, name), mode);
+  onTestFinished(() => chmod(join(folder, name), 0o700));
+  const request = { base: commit, run: (command: readonly string[]) => executeIn(folder, [...withoutRights, ...command]) };
+  await using snapshot = await mirror.takeSnapshot(request, never);
+  expect(snapshot.complete).toBe(false);
+  expect(await mirror.listChanges(request, never)).toMatchObject({ complete: false, files: await snapshot.files(never) });
+});
