@@ -92,6 +92,7 @@ describe('an archived conversation', () => {
     const reason = { code: 'changes_not_kept', cause: { code: 'damaged' } };
     expect((await w.view()).conversation.statusReason).toEqual(reason);
     expect(await failureOf(w.list())).toMatchObject({ code: 'conversation_changes_unavailable', context: { reason } });
+    expect(await w.archive()).toMatchObject({ releasedAt: expect.any(Number), statusReason: { code: 'changes_not_kept' } });
   });
 
   test('keeps its sandbox also when another conversation in it ends', async () => {
