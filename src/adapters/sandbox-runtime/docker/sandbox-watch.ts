@@ -30,16 +30,25 @@ const EventMessage = z.object({
 const firstPauseMs = 100;
 const longestPauseMs = 5_000;
 
+/** How long after an `unpause` the engine may repeat the `pause` before it. */
+const repeatedMs = 2_000;
+
 /** The last known state of a sandbox, seen or set by this runtime. */
 interface Known {
   readonly state: ObservedState;
   /** The states that this runtime set before, whose events are still to come, in order. All events up to the last one are its own. */
   readonly due: readonly ObservedState[];
+  /** When this runtime thawed it, in milliseconds of this process. -Infinity if that was not the last change. */
+  readonly thawedAt: number;
 }
 
-/** Returns the due states without the first one, if this event is that of it. */
-function withoutFirst(due: readonly ObservedState[], event: ObservedState): readonly ObservedState[] {
-  return event === due[0] ? due.slice(1) : due;
+/**
+ * Returns whether the engine may have repeated a pause that is over. containerd also tells the engine of each pause. If that is late, the
+ * engine takes it for a new one: it reports `pause` and `unpause` once more, and the state `paused` between them (Docker 20.10 and later). A
+ * pause by a person that is taken for such a repetition is noticed when the sandboxes are listed.
+ */
+function isRepeatedPause({ thawedAt }: Known, event: ObservedState): boolean {
+  return event === 'frozen' && performance.now() - thawedAt < repeatedMs;
 }
 
 /**
@@ -81,16 +90,19 @@ export class SandboxWatch {
     return (observed) => {
       this.#changing.delete(id);
       const before = this.#known.get(id);
-      const state = observed?.state ?? seen.at(-1);
-      if (state !== undefined) {
-        const isChanged = before !== undefined && before.state !== state && state === target && began > this.#connectedAt;
-        const due = isChanged ? [...before.due, state] : (before?.due ?? []);
-        this.#known.set(id, { state, due: seen.reduce(withoutFirst, due) });
-      }
-      const isUnclear = observed === undefined && seen.length > 0;
-      const endedByItself = target === 'running' && observed?.state === 'stopped';
+      const last = seen.at(-1);
+      const state = observed?.state ?? last;
+      if (state === undefined) return;
+      const isChanged = before !== undefined && before.state !== state && state === target;
+      const isDue = isChanged && began > this.#connectedAt && !seen.includes(state);
+      const due = before?.due ?? [];
+      const thawedAt = isChanged && before.state === 'frozen' && state === 'running' ? performance.now() : -Infinity;
+      const known = { state, due: isDue ? [...due, state] : due, thawedAt };
+      this.#known.set(id, known);
+      const endedByItself = target === 'running' && state === 'stopped';
       // All states up to the target belong to the change.
-      if (isUnclear || endedByItself || (seen.includes(target) && seen.at(-1) !== target)) this.#listeners.notify(id);
+      const isChangedSince = seen.includes(target) && last !== undefined && last !== target && !isRepeatedPause(known, last);
+      if (observed === undefined || endedByItself || isChangedSince) this.#listeners.notify(id);
     };
   }
 
@@ -151,7 +163,7 @@ export class SandboxWatch {
     } finally {
       clearInterval(comparing);
       this.#connectedAt = Infinity;
-      for (const [id, { state }] of this.#known) this.#known.set(id, { state, due: [] });
+      for (const [id, known] of this.#known) this.#known.set(id, { ...known, due: [] });
       stream.destroy();
       this.#lifeEvents.lose();
     }
@@ -176,10 +188,11 @@ export class SandboxWatch {
   #happened(id: string, state: ObservedState): void {
     const seen = this.#changing.get(id);
     const known = this.#known.get(id);
-    if (seen !== undefined) seen.push(state);
-    else if (known !== undefined && known.due.length > 0) this.#known.set(id, { ...known, due: withoutFirst(known.due, state) });
-    else if (known?.state !== 'absent' && known?.state !== state) {
-      this.#known.set(id, { state, due: [] });
+    if (known !== undefined && known.due.length > 0) {
+      this.#known.set(id, { ...known, due: state === known.due[0] ? known.due.slice(1) : known.due });
+    } else if (seen !== undefined) seen.push(state);
+    else if (known === undefined || (known.state !== 'absent' && known.state !== state && !isRepeatedPause(known, state))) {
+      this.#known.set(id, { state, due: [], thawedAt: -Infinity });
       this.#listeners.notify(id);
     }
   }
@@ -196,7 +209,7 @@ export class SandboxWatch {
       // A later event or change is newer than the list.
       if (this.#changing.has(id) || this.#known.get(id) !== earlier) continue;
       if (state === 'absent') this.#known.delete(id);
-      else this.#known.set(id, { state, due: [] });
+      else this.#known.set(id, { state, due: [], thawedAt: -Infinity });
       if (earlier !== undefined && earlier.state !== state) this.#listeners.notify(id);
     }
   }

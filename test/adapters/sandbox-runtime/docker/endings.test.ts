@@ -186,33 +186,71 @@ describeWithDocker('The end of a Docker sandbox', () => {
     expect(new Set(woken)).toEqual(new Set([touched.id]));
   });
 
-  test('and other changes by a person notify listeners once if the events of own changes arrive late', async () => {
-    let arrives = Promise.resolve();
+  test.each(['after the last of them', 'partly during the last of them'])(
+    'and other changes by a person notify listeners once if the events of own changes arrive %s', async (when) => {
+      const [some, all] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      let isHeld = false;
+      let onResponse = (): void => {};
+      const docker = clientOf(async function* (events) {
+        for await (const event of events) {
+          if (isHeld) await (isEvent(event, 'start', 'pause') ? some : all).promise;
+          yield event;
+        }
+      }, () => onResponse());
+      const runtime = engine.open({ docker });
+      const woken: string[] = [];
+      runtime.subscribe((id) => woken.push(id));
+      const launch = await begun(runtime, sleeps);
+      await container(launch.id).kill();
+      await until(() => woken, (ids) => ids.includes(launch.id));
+      woken.length = 0;
+      isHeld = true;
+      await runtime.resume(launch, never);
+      await runtime.freeze(launch.id);
+      if (when.startsWith('partly')) onResponse = some.resolve;
+      await runtime.resume(launch, never);
+      const early = [...woken];
+      await container(launch.id).kill();
+      some.resolve();
+      all.resolve();
+      await until(() => woken, (ids) => ids.includes(launch.id));
+      expect((await runtime.resume(launch, never)).state).toBe('running');
+      await container(launch.id).kill();
+      await until(() => woken, (ids) => ids.length > 1);
+      expect([early, woken]).toEqual([[], [launch.id, launch.id]]);
+    },
+  );
+
+  test.each(['after', 'during'])('notifies no listener if the engine repeats an earlier pause %s a resumption', async (when) => {
+    const repeated = Promise.withResolvers<void>();
+    const resumed = Promise.withResolvers<void>();
     const docker = clientOf(async function* (events) {
       for await (const event of events) {
-        await arrives;
+        yield event;
+        if (!isEvent(event, 'unpause')) continue;
+        if (when === 'after') await resumed.promise;
+        yield event.replaceAll('unpause', 'pause');
+        repeated.resolve();
+        await resumed.promise;
         yield event;
       }
+    });
+    const dial = docker.modem.dial.bind(docker.modem);
+    docker.modem.dial = (options, callback) => dial(options, async (error, response) => {
+      if (when === 'during' && options.path.endsWith('/unpause')) await repeated.promise;
+      callback?.(error, response);
     });
     const runtime = engine.open({ docker });
     const woken: string[] = [];
     runtime.subscribe((id) => woken.push(id));
-    const launch = await begun(runtime, sleeps);
-    await container(launch.id).kill();
-    await until(() => woken, (ids) => ids.includes(launch.id));
-    woken.length = 0;
-    const late = Promise.withResolvers<void>();
-    arrives = late.promise;
-    await runtime.resume(launch, never);
-    await runtime.freeze(launch.id);
-    await runtime.resume(launch, never);
-    await container(launch.id).pause();
-    late.resolve();
-    await until(() => woken, (ids) => ids.includes(launch.id));
-    expect((await runtime.resume(launch, never)).state).toBe('running');
-    await container(launch.id).kill();
-    await until(() => woken, (ids) => ids.length > 1);
-    expect(woken).toEqual([launch.id, launch.id]);
+    const { id, ...launch } = await begun(runtime, sleeps);
+    await runtime.freeze(id);
+    await runtime.resume({ id, ...launch }, never);
+    resumed.resolve();
+    await container(id).kill();
+    await until(async () => (await runtime.inspect(id)).state, (state) => state === 'stopped');
+    await until(() => woken, (ids) => ids.length > 0);
+    expect(woken).toEqual([id]);
   });
 
   test('leaves containers of other owners and other deployments alone', async () => {
