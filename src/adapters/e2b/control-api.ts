@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Skep } from '../../application/skep.ts';
 import { expiresAt } from '../../domain/idle-policy.ts';
 import { Failure } from '../../domain/failure.ts';
+import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { Sandbox, SandboxStatus } from '../../domain/sandbox.ts';
 import { claimOf, idempotencyHeaders, toTimestamp } from '../http/common-schemas.ts';
 import { pageQuery, readPage } from '../http/page-token.ts';
@@ -58,18 +59,24 @@ function requireSupported(body: z.output<typeof createBody>): void {
 /** Returns the body of the response to a request with a JSON body. Undefined means no body. Sets the status if it is not 200. */
 type Handler = (request: { readonly context: RequestContext; readonly id: string; readonly body: unknown }) => Promise<unknown>;
 
+/** Returns the spec that the template's name means. Undefined if there is none. */
+function findSpec({ specs }: Pick<Skep, 'specs'>, template: string): SandboxSpec | undefined {
+  return specs.find(template) ?? (template === defaultTemplate ? specs.find(null) : undefined);
+}
+
+function requireSpec(skep: Pick<Skep, 'specs'>, template: string): SandboxSpec {
+  const spec = findSpec(skep, template);
+  if (spec !== undefined) return spec;
+  throw new ConnectError('not_found', `There is no template ${JSON.stringify(template)}. A template is a sandbox spec of the deployment.`);
+}
+
 const create: Handler = async ({ context, body }) => {
   const { skep, principal } = context;
   const asked = parsed(createBody, 'body', body);
   requireSupported(asked);
   const { templateID, timeout, envVars, metadata } = asked;
-  const specId = templateID === defaultTemplate && skep.specs.find(templateID) === undefined ? null : templateID;
-  const spec = skep.specs.find(specId);
-  if (spec === undefined) {
-    const message = `There is no template ${JSON.stringify(templateID)}. A template is a sandbox spec of the deployment.`;
-    throw new ConnectError('invalid_argument', message);
-  }
-  const maxLifeMs = spec.rest.maxLifeMs ?? Infinity;
+  const { id: specId, rest } = requireSpec(skep, templateID);
+  const maxLifeMs = rest.maxLifeMs ?? Infinity;
   const timeoutMs = timeout === undefined ? Math.min(defaultTimeoutSeconds * 1000, maxLifeMs) : timeout * 1000;
   const parameters = { env: envVars ?? undefined, metadata: metadata ?? undefined, timeoutMs };
   const headers = readHeaders(idempotencyHeaders, context.request.headers);
@@ -108,13 +115,17 @@ const list: Handler = async ({ context }) => {
   const { limit, nextToken, state, template, startedAfter, order, ...query } = readQuery(listQuery, context.query);
   const states = new Set([state ?? ['running', 'paused']].flat().flatMap((text) => text.split(',')));
   const metadata = query.metadata === undefined ? {} : decodeMetadata(query.metadata);
+  const specId = template && (findSpec(skep, template)?.id ?? template);
   const { items, next_page_id: next } = await readPage(context, `e2b-sandboxes/${order}`, { page_id: nextToken, limit }, (request) =>
-    skep.sandboxes.search(scope, { specId: template, metadata, oldestFirst: order === 'asc' }, request), (sandbox) => sandbox);
+    skep.sandboxes.search(scope, { specId, metadata, oldestFirst: order === 'asc' }, request), (sandbox) => sandbox);
   const since = startedAfter === undefined ? -Infinity : Date.parse(startedAfter);
   const shown = items.filter((sandbox) => states.has(stateOf(sandbox) ?? '') && sandbox.createdAt >= since);
   if (next !== null) context.response.set('X-Next-Token', next);
   return shown.map((sandbox) => presentListed(skep, sandbox));
 };
+
+/** Clients ask whether a template exists before they build it. */
+const findTemplate: Handler = async ({ context: { skep }, id }) => ({ templateID: requireSpec(skep, id).id, public: false });
 
 /** Decodes the metadata. It is a query string inside the query, so names and values are encoded twice. */
 function decodeMetadata(text: string): Record<string, string> {
@@ -185,6 +196,7 @@ export const controlRoutes: readonly ControlRoute[] = [
   { method: 'get', paths: ['/sandboxes/:id/metrics'], handle: metrics },
   { method: 'post', paths: ['/sandboxes/:id/snapshots'], handle: refuse('snapshots') },
   { method: 'get', paths: ['/snapshots'], handle: refuse('snapshots') },
+  { method: 'get', paths: ['/templates/aliases/:id'], handle: findTemplate },
   { method: 'post', paths: ['/sandboxes/:id/fork'], handle: refuse('forks') },
   { method: 'put', paths: ['/sandboxes/:id/network'], handle: refuse('change of the network') },
 ];

@@ -118,6 +118,9 @@ async function accessOf(context: RequestContext, form: Form, userOfQuery = ''): 
   return await accessTo(context, id, digest, userOfQuery || user, form);
 }
 
+/** E2B's name for the user of a template. Here it means the user of the sandbox. */
+const defaultUser = 'user';
+
 /** The longest timeout that a client can set, in milliseconds. Node's timers take no more. */
 const maxTimeoutMs = 2 ** 31 - 1;
 
@@ -129,7 +132,7 @@ async function accessTo(context: RequestContext, id: string, digest: string, use
   context.caller = await http.authenticator.authenticateDigest(digest);
   const { scope } = context;
   const { status, spec } = await sandboxes.get(scope, id);
-  if (user !== '' && user !== spec.isolation.user) {
+  if (user !== '' && user !== defaultUser && user !== spec.isolation.user) {
     const known = spec.isolation.user === null ? 'the user of its image' : JSON.stringify(spec.isolation.user);
     throw new ConnectError('invalid_argument', `In this sandbox everything runs as ${known}. Leave the user out, or set isolation.user in the sandbox spec.`);
   }

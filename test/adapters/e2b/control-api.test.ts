@@ -25,6 +25,16 @@ describe('the sandboxes of E2B clients', () => {
     }
   });
 
+  test('takes base for the default spec, also in a search, and says which templates exist', async () => {
+    const { as, world, id } = await openDoor();
+    const ann = as(world.keys.ann);
+    const { templateID } = object(await ann('GET', `/e2b/sandboxes/${id}`));
+    expect((await ann('GET', '/e2b/v2/sandboxes?template=base')).body).toMatchObject([{ sandboxID: id }]);
+    expect((await ann('GET', '/e2b/v2/sandboxes?template=nope')).body).toEqual([]);
+    for (const name of ['base', String(templateID)]) expect((await ann('GET', `/e2b/templates/aliases/${name}`)).body).toEqual({ templateID, public: false });
+    expect((await ann('GET', '/e2b/templates/aliases/nope')).status).toBe(404);
+  });
+
   test('creates one sandbox for requests with the same idempotency key', async () => {
     const { as, world } = await openDoor();
     const create = (timeout: number) =>

@@ -88,7 +88,7 @@ describe('the API for E2B clients', () => {
     expect(object(await ann('POST', '/e2b/v2/sandboxes', { templateID: 'base', autoPause: true }))).toMatchObject({ code: 501 });
     expect(object(await ann('POST', '/e2b/v2/sandboxes', { templateID: 'base', timeout: 0 }))).toMatchObject({ code: 400 });
     expect(object(await ann('POST', '/e2b/v2/sandboxes', { templateID: 'nope' }))).toEqual({
-      code: 400, message: 'There is no template "nope". A template is a sandbox spec of the deployment.',
+      code: 404, message: 'There is no template "nope". A template is a sandbox spec of the deployment.',
     });
     expect(object(await ann('POST', '/e2b/v2/sandboxes', '{'))).toMatchObject({ code: 400 });
     expect(object(await as(null)('POST', '/e2b/process.Process/Unknown', {}, headers))['code']).toBe('unimplemented');

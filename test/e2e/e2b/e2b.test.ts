@@ -108,6 +108,7 @@ describeWithDocker("E2B's own package", () => {
     expect(result).toMatchObject({ exitCode: 0, stdout: 'out\n/workspace\n', stderr: 'oops\n' });
     expect(seen.join('')).toBe('out\n/workspace\n');
     await expect(commands.run('exit 3')).rejects.toThrow(CommandExitError);
+    expect((await commands.run('true', { user: 'user' })).exitCode).toBe(0);
     await expect(commands.run('true', { user: 'nobody' })).rejects.toThrow(InvalidArgumentError);
     await expect(commands.run('true', { cwd: 'missing' })).rejects.toThrow(InvalidArgumentError);
     await expect(commands.run('exit 126', { cwd: '/tmp' })).rejects.toThrow(CommandExitError);
