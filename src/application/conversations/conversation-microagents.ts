@@ -9,7 +9,7 @@ import type { StepDeps } from './conversation-reconciler.ts';
 
 /** Lists the repository's microagents, and reads the triggers of the first ones. Throws the failures of `GitProvider.listFiles`. */
 export async function findMicroagents(deps: StepDeps, repository: RepositoryLocation, signal: AbortSignal) {
-  const files = await deps.microagents.files(deps.repositories.atLocation(repository), signal);
+  const files = await deps.microagents.filesAt(deps.repositories.atLocation(repository), signal);
   const found = await Promise.all(files.slice(0, maxMicroagents).map((file) => readTriggers(deps, repository, file, signal)));
   signal.throwIfAborted();
   const tooMany = files.slice(maxMicroagents).map(({ path }) => ({ path, why: 'too_many' as const }));
@@ -34,7 +34,7 @@ export async function readMicroagent(
   { microagents, repositories, logger }: StepDeps, repository: RepositoryLocation, { path, blobId }: FileContentId, signal: AbortSignal,
 ): Promise<ReadMicroagent | OmittedMicroagent> {
   try {
-    return await microagents.readFile(repositories.atLocation(repository), { path, blobId }, signal);
+    return await microagents.readFileAt(repositories.atLocation(repository), { path, blobId }, signal);
   } catch (error) {
     if (!signal.aborted) logger.warn({ repository: repository.path, path, ...logFieldsOf(error) }, 'a microagent could not be read');
     return { path, why: isTooLarge(error) ? 'too_large' : 'not_readable' };

@@ -46,25 +46,25 @@ export class Microagents {
 
   /** Throws `repository_not_found` (also if no pattern matches), `invalid_request`, and the failures of the git provider. */
   async list(repositoryName: string, patterns: RepositoryPatterns, signal?: AbortSignal): Promise<readonly Microagent[]> {
-    return (await this.listing(repositoryName, patterns, signal)).microagents;
+    return (await this.listWithAge(repositoryName, patterns, signal)).microagents;
   }
 
   /** Like {@link list}, with the time of the last confirmation. */
-  async listing(repositoryName: string, patterns: RepositoryPatterns, signal?: AbortSignal): Promise<MicroagentListing> {
+  async listWithAge(repositoryName: string, patterns: RepositoryPatterns, signal?: AbortSignal): Promise<MicroagentListing> {
     const located = await this.#deps.repositories.locate(repositoryName, patterns, signal);
     const { directory, files, confirmedAt } = await this.#listFiles(located, signal);
     return { microagents: microagentsOf(directory, files), confirmedAt: confirmedAt ?? null };
   }
 
   /** Lists the files of the microagents, sorted by path. Throws the failures of `GitProvider.listFiles`. */
-  async files(located: LocatedRepository, signal: AbortSignal): Promise<readonly FileContentId[]> {
+  async filesAt(located: LocatedRepository, signal: AbortSignal): Promise<readonly FileContentId[]> {
     const { directory, files } = await this.#listFiles(located, signal);
     const byPath = new Map(files.map((file) => [file.path, file] as const));
     return microagentsOf(directory, files).flatMap(({ path }) => byPath.get(path) ?? []);
   }
 
   /** Reads a file that the same caller has just listed. Throws the failures of `GitProvider.readFile`. */
-  async readFile({ provider, path: repository }: LocatedRepository, file: FileContentId, signal?: AbortSignal): Promise<ReadMicroagent> {
+  async readFileAt({ provider, path: repository }: LocatedRepository, file: FileContentId, signal?: AbortSignal): Promise<ReadMicroagent> {
     const { parseFrontMatter, texts } = this.#deps;
     // The content of a blob id never changes. The key contains the repository, so nobody gets a blob that only another repository has.
     const key = JSON.stringify([provider.name, repository, file.blobId]);
@@ -86,7 +86,7 @@ export class Microagents {
     const file = files.find(({ path }) => path === filePath);
     const [microagent] = file === undefined ? [] : microagentsOf(directory, [file]);
     if (file === undefined || microagent === undefined) throw new Failure('file_not_found', { path: filePath });
-    const content = await this.readFile(located, file, signal).catch((error: unknown) => {
+    const content = await this.readFileAt(located, file, signal).catch((error: unknown) => {
       if (!isTooLarge(error)) throw error;
       const reason = { code: 'too_large', limit: `${maxMicroagentBytes} bytes in a file` } as const;
       throw new Failure('invalid_request', { problems: [{ argument: 'filePath', reason }] }, { cause: error });
@@ -103,7 +103,7 @@ export class Microagents {
   }
 }
 
-/** Returns true if {@link Microagents.readFile} failed because the file is too large. */
+/** Returns true if {@link Microagents.readFileAt} failed because the file is too large. */
 export function isTooLarge(error: unknown): boolean {
   return isFailureOf(error, 'provider_failed') && error.context.reason.code === 'too_large';
 }

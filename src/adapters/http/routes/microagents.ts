@@ -89,7 +89,7 @@ export const microagentOperations = [
     handle: async (context, { params }) => {
       const { skep, principal } = context;
       const patterns = principal.repositories ?? null;
-      const { microagents, confirmedAt } = await skep.microagents.listing(params.repository_name, patterns, context.closed);
+      const { microagents, confirmedAt } = await skep.microagents.listWithAge(params.repository_name, patterns, context.closed);
       setAge(context, confirmedAt);
       return microagents.map((microagent) => presentMicroagent(microagent));
     },
