@@ -40,15 +40,14 @@ export class SandboxSteps implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#startSlot?.release();
-    this.#startSlot = null;
+    this.#releaseStartSlot();
   }
 
   /** Takes the step. Returns the new state only if it is certain without a new inspect. Otherwise null. */
   async take(step: DecidedStep, sandbox: Sandbox): Promise<ObservedSandbox | null> {
     const { store, runtime } = this.#deps;
     const { observed } = step;
-    if (step.kind !== 'launch' && step.kind !== 'resume') this[Symbol.dispose]();
+    if (step.kind !== 'launch' && step.kind !== 'resume') this.#releaseStartSlot();
     switch (step.kind) {
       case 'none':
         return observed;
@@ -75,13 +74,18 @@ export class SandboxSteps implements Disposable {
     }
   }
 
+  #releaseStartSlot(): void {
+    this.#startSlot?.release();
+    this.#startSlot = null;
+  }
+
   /** Waits for the runtime's provision and a start slot; then the time limit begins. Meanwhile the record says what it waits for. */
   async #takeStartSlot(sandbox: Sandbox): Promise<void> {
     const { store, clock } = this.#deps;
     const progress = new SandboxProgress(this.#deps, sandbox);
     const signal = this.#interruptSignal(progress.superseded);
     try {
-      const slot = await this.#prepare(progress, signal);
+      const slot = await this.#provideAndTakeSlot(progress, signal);
       await progress.reporter.end();
       if (slot === null) return;
       this.#startSlot = slot;
@@ -98,7 +102,7 @@ export class SandboxSteps implements Disposable {
   }
 
   /** Provides what the sandbox needs, and takes a start slot. If the runtime refuses, writes the reason and returns null. */
-  async #prepare(progress: SandboxProgress, signal: AbortSignal): Promise<StartSlot | null> {
+  async #provideAndTakeSlot(progress: SandboxProgress, signal: AbortSignal): Promise<StartSlot | null> {
     const { runtime, startQueue, clock } = this.#deps;
     const { spec, ownerId, status, startingSince } = progress.sandbox;
     const { reporter } = progress;
@@ -195,7 +199,7 @@ export class SandboxSteps implements Disposable {
     try {
       return await this.#whileCurrent(progress, async (signal) => {
         // A sandbox that had a slot in an earlier process or run has to get one again.
-        this.#startSlot ??= await this.#prepare(progress, signal);
+        this.#startSlot ??= await this.#provideAndTakeSlot(progress, signal);
         return this.#startSlot === null ? null : await work(signal);
       });
     } finally {
