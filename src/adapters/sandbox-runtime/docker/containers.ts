@@ -101,7 +101,7 @@ export class Containers {
   async remove(id: string): Promise<void> {
     const { engine } = this.#options;
     const removed = this.#step(id, 'absent', async () => {
-      const found = await this.#options.engine.find(id);
+      const found = await engine.find(id);
       if (found !== null) await removeContainer(engine, found.Id);
       if (found !== null && found.HostConfig.ReadonlyRootfs !== true) return null;
       await removeInitContainers(engine, id);
