@@ -19,7 +19,7 @@ export type FileContentId = Pick<DatedFile, 'path' | 'blobId'>;
 export interface FileQuery {
   /** Returns the directory, relative to the root, for the last segment of the repository's actual path. */
   directory(repositoryName: string): string;
-  /** Returns true if the file at this path (relative to the directory) is wanted. Called only for regular files. */
+  /** Returns true if the file at this path (relative to the directory) is wanted. Called once for each regular file. */
   accepts(path: string): boolean;
 }
 

@@ -62,7 +62,10 @@ export function prefixOf(directory: string): string {
   return directory === '' ? '' : `${directory}/`;
 }
 
-/** Returns an equal query that calls the caller's functions only once for each name and path. */
+/**
+ * Returns an equal query that calls the caller's functions once for each name and path, as the port promises. A listing needs their results
+ * more than once.
+ */
 export function memoized(query: FileQuery): FileQuery {
   return { directory: memoize((name) => query.directory(name)), accepts: memoize((path) => query.accepts(path)) };
 }
