@@ -17,9 +17,8 @@ import { isOutage, type ProviderFailures } from '../shared/provider-failures.ts'
 import { createSingleFlight, type SingleFlight } from '../shared/single-flight.ts';
 import type { TimeLimit } from '../shared/timeout.ts';
 import { withBudget } from './retrying-http-client.ts';
-import {
-  createIncrementalListing, createJsonCache, createMemoryListingCache, type ListingSource, memoized, type Opened, selectFiles,
-} from './incremental-listing.ts';
+import { createIncrementalListing, type ListingSource, memoized, type Opened, selectFiles } from './incremental-listing.ts';
+import { createJsonCache, createMemoryListingCache } from './listing-caches.ts';
 
 export interface GitHostOptions {
   readonly clock: Clock;

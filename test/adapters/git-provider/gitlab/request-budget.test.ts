@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createMemoryListingCache } from '../../../../src/adapters/git-provider/incremental-listing.ts';
+import { createMemoryListingCache } from '../../../../src/adapters/git-provider/listing-caches.ts';
 import type { CommitDescription } from '../../../contracts/git-repository.ts';
 import { agents, everything, failureOf, list, pairs, simple, simpleListing, start } from '../support.ts';
 import { hostOf, manyFiles, providerOf } from './support.ts';
