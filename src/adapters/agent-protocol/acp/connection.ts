@@ -123,7 +123,7 @@ class OpenRequests {
   afterSend(message: AnyMessage): void {
     if ('method' in message) return;
     this.#received -= 1;
-    for (const look of this.#waiting) look();
+    for (const notify of this.#waiting) notify();
   }
 
   /** Returns the method and the SDK's own id of our request. Null if there was no such request. */
