@@ -22,7 +22,7 @@ interface AgentsDeps {
   readonly logger: Logger;
 }
 
-interface OpenAgent {
+interface AgentRequest {
   readonly conversationId: string;
   readonly sandbox: Sandbox;
   /** Absolute path inside the sandbox. */
@@ -50,7 +50,7 @@ export class Agents {
    * Starts the agent. Rejects with an {@link AgentRefusal}, the failures of `SandboxRuntime.execute`, or the signal's reason. Then no agent
    * runs.
    */
-  async open(request: OpenAgent, signal: AbortSignal): Promise<LiveAgent> {
+  async open(request: AgentRequest, signal: AbortSignal): Promise<LiveAgent> {
     const { clock } = this.#deps;
     const { agent } = request.sandbox.spec;
     if (agent === null) throw new AgentRefusal({ code: 'agent_not_named' });
@@ -71,15 +71,15 @@ export class Agents {
    * again. Rejects with the failures of `SandboxExecutions.reopen`.
    */
   async resume(
-    { conversationId, sandbox }: Pick<OpenAgent, 'conversationId' | 'sandbox'>, turn: TurnPosition, signal: AbortSignal,
+    { conversationId, sandbox }: Pick<AgentRequest, 'conversationId' | 'sandbox'>, turn: TurnPosition, signal: AbortSignal,
   ): Promise<LiveAgent> {
     const { runtime, secrets } = this.#deps;
     const protocol = this.#protocolOf(sandbox.spec.agent?.protocol ?? '');
     const execution = await runtime.executions.reopen(sandbox.instanceId, executionIdOf(conversationId), turn.stdout, signal);
-    const parts = this.#partsOf(execution, redactorOf(sandbox, secrets), turn);
-    const { process: { streams }, client, onHeld } = parts;
+    const deps = this.#depsOf(execution, redactorOf(sandbox, secrets), turn);
+    const { process: { streams }, client, onHeld } = deps;
     const { sessionId, requestId } = turn;
-    const live = new LiveAgent({ ...parts, session: await protocol.resume({ streams, client, onHeld, sessionId, requestId }) });
+    const live = new LiveAgent({ ...deps, session: await protocol.resume({ streams, client, onHeld, sessionId, requestId }) });
     this.#keep({ conversationId, sandbox }, live);
     return live;
   }
@@ -101,7 +101,7 @@ export class Agents {
   }
 
   async #open(
-    { conversationId, sandbox, workingDir, sessionId }: OpenAgent, agent: AgentSpec, signal: AbortSignal,
+    { conversationId, sandbox, workingDir, sessionId }: AgentRequest, agent: AgentSpec, signal: AbortSignal,
   ): Promise<LiveAgent> {
     const { runtime, secrets } = this.#deps;
     const { command, authMethod } = agent;
@@ -113,11 +113,11 @@ export class Agents {
     // Both have one execution id, so the kill of the previous agent would also end the new one.
     await unlessAborted(signal, Promise.resolve(this.#live.get(conversationId)?.ended));
     const execution = await runtime.executions.open(sandbox.instanceId, start, signal);
-    const parts = this.#partsOf(execution, redactor, null);
-    const { process, client, onHeld } = parts;
+    const deps = this.#depsOf(execution, redactor, null);
+    const { process, client, onHeld } = deps;
     const request = { streams: process.streams, workingDir: execution.workingDir ?? workingDir, authMethod, sessionId, client, onHeld };
     try {
-      return new LiveAgent({ ...parts, session: await protocol.open(request, signal) });
+      return new LiveAgent({ ...deps, session: await protocol.open(request, signal) });
     } catch (error) {
       await process.discard();
       const cause = error instanceof AgentRefusal ? error.reason : null;
@@ -133,7 +133,7 @@ export class Agents {
     return found;
   }
 
-  #partsOf(execution: OpenExecution, redactor: SecretRedactor, began: TurnPosition | null) {
+  #depsOf(execution: OpenExecution, redactor: SecretRedactor, began: TurnPosition | null) {
     const { clock } = this.#deps;
     const memory = this.#deps.memory.share();
     const process = new AgentProcess(execution, redactor, clock, memory, began);
@@ -141,7 +141,7 @@ export class Agents {
     return { process, client: new RedactingAgentClient(redactor), redactor, memory, clock, onHeld };
   }
 
-  #keep({ conversationId, sandbox }: Pick<OpenAgent, 'conversationId' | 'sandbox'>, agent: LiveAgent): void {
+  #keep({ conversationId, sandbox }: Pick<AgentRequest, 'conversationId' | 'sandbox'>, agent: LiveAgent): void {
     const { logger } = this.#deps;
     this.#live.set(conversationId, agent);
     logger.info({ conversation: conversationId, sandbox: sandbox.id, loaded: agent.loaded }, 'agent started');

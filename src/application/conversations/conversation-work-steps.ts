@@ -100,7 +100,7 @@ async function resume(deps: StepDeps, conversation: Conversation): Promise<boole
 
 async function startAgent(deps: StepDeps, conversation: Conversation, sandbox: Sandbox, signal: AbortSignal): Promise<boolean> {
   try {
-    await openAgent(deps, conversation, sandbox, signal, () => ({}));
+    await openAgent(deps, conversation, sandbox, signal);
     return true;
   } catch (error) {
     if (signal.aborted) return true;

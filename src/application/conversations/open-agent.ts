@@ -15,7 +15,7 @@ export async function openAgent(
   conversation: Conversation,
   sandbox: Sandbox,
   signal: AbortSignal,
-  change: (conversation: Conversation) => ConversationChange['to'] | null,
+  change: (conversation: Conversation) => ConversationChange['to'] | null = () => ({}),
 ): Promise<void> {
   const { agents, conversationSandboxes } = deps;
   const { id, agentSessionId: before } = conversation;
