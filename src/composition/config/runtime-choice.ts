@@ -93,8 +93,8 @@ export async function openWithShortLimit(options: DockerRuntimeOptions & { reado
 function runtimeLookups(config: SkepConfig): RuntimeLookups {
   return {
     async inUse() {
-      const { lookIntoSqlite } = await import('../../adapters/store/sqlite/index.ts');
-      const contents = await lookIntoSqlite(config.dataDir);
+      const { inspectSqlite } = await import('../../adapters/store/sqlite/index.ts');
+      const contents = await inspectSqlite(config.dataDir);
       if (contents.kind === 'none') return null;
       if (contents.kind === 'current') await contents.store.close();
       if (!contents.hasSandboxes) return null;

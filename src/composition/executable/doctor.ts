@@ -2,7 +2,7 @@ import { createServer } from 'node:net';
 import { z } from 'zod';
 import { type JsonOption, localUrl, print } from '../../adapters/cli/console.ts';
 import { packageVersion } from '../../adapters/shared/package-version.ts';
-import type { SqliteLook } from '../../adapters/store/sqlite/index.ts';
+import type { SqliteContents } from '../../adapters/store/sqlite/index.ts';
 import { quarantineOwner } from '../../domain/quarantine.ts';
 import { ConfigError } from '../config/config-error.ts';
 import type { SkepConfig } from '../config/config-schema.ts';
@@ -56,10 +56,10 @@ async function checkParts(config: SkepConfig, env: NodeJS.ProcessEnv): Promise<r
     }
   };
   await check('store', async () => {
-    const { lookIntoSqlite, requireWritable } = await import('../../adapters/store/sqlite/index.ts');
+    const { inspectSqlite, requireWritable } = await import('../../adapters/store/sqlite/index.ts');
     requireWritable(config.dataDir);
     const warnings: Finding[] = [];
-    const contents = await lookIntoSqlite(config.dataDir, ({ code, dataDir }) =>
+    const contents = await inspectSqlite(config.dataDir, ({ code, dataDir }) =>
       warnings.push(finding(code === 'log_lost' ? 'store_log_lost' : 'store_lost', { dataDir })));
     if (contents.kind === 'current') open.adopt(contents.store, (opened) => opened.close());
     return warnings.length > 0 && contents.kind === 'none' ? warnings : [...warnings, ...(await checkStore(config, contents))];
@@ -84,7 +84,7 @@ async function checkGit(config: SkepConfig): Promise<readonly Finding[]> {
   );
 }
 
-async function checkStore({ dataDir, apiKey }: SkepConfig, contents: SqliteLook): Promise<readonly Finding[]> {
+async function checkStore({ dataDir, apiKey }: SkepConfig, contents: SqliteContents): Promise<readonly Finding[]> {
   if (contents.kind === 'none') return [finding('store_absent', { dataDir })];
   if (contents.kind === 'older') return [finding('store_older', { dataDir, schema: contents.schema, currentSchema: contents.current })];
   const { ok: answers, detail } = await contents.store.check();

@@ -63,13 +63,13 @@ export function createInMemoryStore(): Store {
  *
  * `hasSandboxes` is true if the runtime has sandboxes by the records: MISSING ones do not count.
  */
-export type SqliteLook =
+export type SqliteContents =
   | { readonly kind: 'none' }
   | { readonly kind: 'older'; readonly schema: number; readonly current: number; readonly hasSandboxes: boolean }
   | { readonly kind: 'current'; readonly hasSandboxes: boolean; readonly store: Store };
 
 /** Reads a data folder and changes nothing. A server may have it open. Rejects with {@link StoreRefused}. */
-export async function lookIntoSqlite(dataDir: string, warn?: (warning: StoreWarning) => void): Promise<SqliteLook> {
+export async function inspectSqlite(dataDir: string, warn?: (warning: StoreWarning) => void): Promise<SqliteContents> {
   const folder = dataFolderAt(dataDir);
   const schema = examineFolder(folder, warn);
   if (schema === 0) return { kind: 'none' };

@@ -2,7 +2,7 @@ import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
-import { createSqliteStore, isStoreRefused, lookIntoSqlite, type StoreWarning } from '../../../../src/adapters/store/sqlite/index.ts';
+import { createSqliteStore, isStoreRefused, inspectSqlite, type StoreWarning } from '../../../../src/adapters/store/sqlite/index.ts';
 import { someConversation } from '../../../contracts/records.ts';
 import { eachFolder, startChild } from './processes.ts';
 
@@ -51,7 +51,7 @@ describe('skep.db of a running server', () => {
       expect(await open(copyDir, exclusive)).toBe('log_missing');
       expect(readdirSync(copyDir).filter((name) => name !== 'skep.lock')).toEqual(['skep.db']);
     }
-    await expect(lookIntoSqlite(copyDir)).rejects.toMatchObject({ reason: 'log_missing' });
+    await expect(inspectSqlite(copyDir)).rejects.toMatchObject({ reason: 'log_missing' });
     await store.close();
     expect(await open(dataDir)).toBe('kept');
     expect(warnings).toEqual([]);

@@ -3,7 +3,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, 
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
-import { createSqliteStore, lookIntoSqlite } from '../../../../src/adapters/store/sqlite/index.ts';
+import { createSqliteStore, inspectSqlite } from '../../../../src/adapters/store/sqlite/index.ts';
 import { migrate } from '../../../../src/adapters/store/sqlite/migrate.ts';
 import { migrations } from '../../../../src/adapters/store/sqlite/migrations.ts';
 import { unlimited } from '../../../../src/domain/admission-limits.ts';
@@ -39,16 +39,16 @@ function writeVersion(version: number, sql = ''): void {
   older.close();
 }
 
-describe('lookIntoSqlite()', () => {
+describe('inspectSqlite()', () => {
   test('returns `none` if the folder does not exist, and does not create it', async () => {
-    expect(await lookIntoSqlite(dataDir)).toEqual({ kind: 'none' });
+    expect(await inspectSqlite(dataDir)).toEqual({ kind: 'none' });
     expect(existsSync(dataDir)).toBe(false);
   });
 
   test.each(migrations.slice(1).map((_, index) => index + 1))('does not upgrade a database of version %i', async (schema) => {
     writeVersion(schema);
     const before = fingerprints();
-    expect(await lookIntoSqlite(dataDir)).toEqual({ kind: 'older', schema, current: migrations.length, hasSandboxes: false });
+    expect(await inspectSqlite(dataDir)).toEqual({ kind: 'older', schema, current: migrations.length, hasSandboxes: false });
     expect(fingerprints()).toEqual(before);
   });
 
@@ -59,7 +59,7 @@ describe('lookIntoSqlite()', () => {
          last_active_at, running, exposed_urls, spec)
        VALUES ('one', 'ann', 'node', '${status}', 1, 'key', 1, 1, 1, 1, 1, '[]', '{}')`,
     );
-    expect(await lookIntoSqlite(dataDir)).toMatchObject({ kind: 'older', hasSandboxes });
+    expect(await inspectSqlite(dataDir)).toMatchObject({ kind: 'older', hasSandboxes });
   });
 
   test('reports whether a current database has sandboxes that are not MISSING', async () => {
@@ -67,9 +67,9 @@ describe('lookIntoSqlite()', () => {
     const found: unknown[] = [];
     for (const sandbox of [someSandbox('lost', { status: 'MISSING' }), someSandbox('removed', { deletedAt: 1, removedAt: 1 }), someSandbox('there')]) {
       await store.sandboxes.insert(sandbox, unlimited);
-      const look = await lookIntoSqlite(dataDir);
-      found.push(look);
-      if (look.kind === 'current') await look.store.close();
+      const contents = await inspectSqlite(dataDir);
+      found.push(contents);
+      if (contents.kind === 'current') await contents.store.close();
     }
     await store.close();
     expect(found).toMatchObject([{ hasSandboxes: false }, { hasSandboxes: false }, { hasSandboxes: true }]);
@@ -81,12 +81,12 @@ describe('lookIntoSqlite()', () => {
     await written.close();
     chmodSync(database, 0o644);
     const before = fingerprints();
-    const look = await lookIntoSqlite(dataDir);
-    if (look.kind !== 'current') throw new Error(`it is ${look.kind}`);
-    expect(await look.store.check()).toMatchObject({ ok: true });
-    expect(await look.store.conversations.find('kept')).not.toBeNull();
-    await expect(look.store.conversations.insert(someConversation('new'))).rejects.toMatchObject({ code: 'store_unavailable' });
-    await look.store.close();
+    const contents = await inspectSqlite(dataDir);
+    if (contents.kind !== 'current') throw new Error(`it is ${contents.kind}`);
+    expect(await contents.store.check()).toMatchObject({ ok: true });
+    expect(await contents.store.conversations.find('kept')).not.toBeNull();
+    await expect(contents.store.conversations.insert(someConversation('new'))).rejects.toMatchObject({ code: 'store_unavailable' });
+    await contents.store.close();
     expect(fingerprints()).toEqual(before);
   });
 
@@ -96,15 +96,15 @@ describe('lookIntoSqlite()', () => {
     const visitor = await createSqliteStore({ dataDir, exclusive: false });
     await visitor.conversations.insert(someConversation('fresh'));
     await visitor.close();
-    const look = await lookIntoSqlite(dataDir);
-    if (look.kind !== 'current') throw new Error(`it is ${look.kind}`);
-    expect(await look.store.conversations.find('fresh')).not.toBeNull();
-    await look.store.close();
+    const contents = await inspectSqlite(dataDir);
+    if (contents.kind !== 'current') throw new Error(`it is ${contents.kind}`);
+    expect(await contents.store.conversations.find('fresh')).not.toBeNull();
+    await contents.store.close();
   });
 
   test('fails with `damaged` if the file is no database', async () => {
     mkdirSync(dataDir);
     writeFileSync(database, 'no database, but long enough to be looked at. '.repeat(100));
-    await expect(lookIntoSqlite(dataDir)).rejects.toMatchObject({ reason: 'damaged' });
+    await expect(inspectSqlite(dataDir)).rejects.toMatchObject({ reason: 'damaged' });
   });
 });
