@@ -1,3 +1,4 @@
+import { partsOf } from './byte-stream.ts';
 import { addressOf, type ClientSocket, type Connection } from './connection.ts';
 import { connectionLost, SkepError } from './failures.ts';
 import type { Execution, ExecutionSignal, TerminalSize } from './openapi.ts';
@@ -142,20 +143,13 @@ export class Attachment implements AsyncIterable<OutputPart> {
   }
 
   async *#read(parts: ReadableStream<OutputPart>, socket: ClientSocket): AsyncGenerator<OutputPart, void> {
-    const reader = parts.getReader();
     let unconfirmed = 0;
-    try {
-      for (;;) {
-        const { done, value } = await reader.read();
-        if (done) return;
-        yield value;
-        unconfirmed += value.bytes.length;
-        if (unconfirmed < confirmedBytes) continue;
-        socket.send(JSON.stringify({ read: unconfirmed }));
-        unconfirmed = 0;
-      }
-    } finally {
-      await reader.cancel();
+    for await (const part of partsOf(parts)) {
+      yield part;
+      unconfirmed += part.bytes.length;
+      if (unconfirmed < confirmedBytes) continue;
+      socket.send(JSON.stringify({ read: unconfirmed }));
+      unconfirmed = 0;
     }
   }
 

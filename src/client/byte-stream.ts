@@ -25,9 +25,9 @@ export function withSilenceLimit(body: ReadableStream<Uint8Array>, watch: Watchd
   }, { highWaterMark: 0 });
 }
 
-/** Yields the parts of a body. Some browsers can't iterate over a stream. */
-export async function* partsOf({ body }: Response): AsyncGenerator<Uint8Array, void> {
-  const reader = body?.getReader();
+/** Yields the parts of a stream. Some browsers can't iterate over one. */
+export async function* partsOf<T>(stream: ReadableStream<T> | null): AsyncGenerator<T, void> {
+  const reader = stream?.getReader();
   try {
     for (;;) {
       const part = await reader?.read();

@@ -66,7 +66,7 @@ async function* messagesOf(response: Response): AsyncGenerator<EventSourceMessag
   const decoder = new TextDecoder();
   const messages: EventSourceMessage[] = [];
   const parser = createParser({ onEvent: (message) => messages.push(message) });
-  for await (const part of partsOf(response)) {
+  for await (const part of partsOf(response.body)) {
     parser.feed(decoder.decode(part, { stream: true }));
     yield* messages.splice(0);
   }

@@ -114,7 +114,7 @@ export class Execution {
         const response = await this.#connection.open(`GET ${one}/output`, { ...this.#input({ signal }), query });
         isOpen = true;
         reconnection.succeeded();
-        for await (const part of partsOf(response)) {
+        for await (const part of partsOf(response.body)) {
           after += part.length;
           yield part;
         }

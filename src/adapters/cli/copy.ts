@@ -41,7 +41,8 @@ function remoteOf(place: string): Remote | null {
 
 /**
  * Copies files into or out of a sandbox, as `docker cp` does. If the target is a directory, copies into it. Otherwise the copy gets the
- * target's name. `/.` at the end of a directory means its content. A link is copied as a link. The program `tar` packs and unpacks on this machine.
+ * target's name. `/.` at the end of a directory means its content. A link is copied as a link. The program `tar` packs and unpacks on this
+ * machine.
  */
 export async function copy(client: SkepClient, source: string, target: string): Promise<void> {
   const [from, to] = [remoteOf(source), remoteOf(target)];

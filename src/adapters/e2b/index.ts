@@ -134,7 +134,8 @@ async function accessTo(context: RequestContext, id: string, digest: string, use
   const { status, spec } = await sandboxes.get(scope, id);
   if (user !== '' && user !== defaultUser && user !== spec.isolation.user) {
     const known = spec.isolation.user === null ? 'the user of its image' : JSON.stringify(spec.isolation.user);
-    throw new ConnectError('invalid_argument', `In this sandbox everything runs as ${known}. Leave the user out, or set isolation.user in the sandbox spec.`);
+    const advice = 'Leave the user out, or set isolation.user in the sandbox spec.';
+    throw new ConnectError('invalid_argument', `In this sandbox everything runs as ${known}. ${advice}`);
   }
   const timeout = headerOf(request, 'connect-timeout-ms') ?? '';
   const identify = async (): Promise<unknown> => await auth.authenticateDigest?.(digest);

@@ -244,8 +244,7 @@ export const problemSchema = z
     limit_ms: z.int().optional(),
     incident: z.string().optional().meta({ description: "The id of this error in the server's log." }),
     listing: z.string().optional().meta({ description: 'What the git provider cannot list.' }),
-    pushed: z.object({ branch: z.string(), commit: z.string() }).optional()
-      .meta({ description: 'What a publication had pushed before it failed. To publish again is safe, and does only the rest.' }),
+    pushed: z.object({ branch: z.string(), commit: z.string() }).optional().meta({ description: 'What was pushed before it failed.' }),
     reason: statusReason.optional(),
   })
   .meta({ id: 'Problem', description: 'Problem details (RFC 9457).' });

@@ -57,7 +57,7 @@ async function showParts(response: Response, show: (text: string) => void): Prom
   let lines = '';
   let lastLine = '';
   show('');
-  for await (const part of partsOf(response)) {
+  for await (const part of partsOf(response.body)) {
     const text = lastLine + decoder.decode(part, { stream: true });
     const end = text.lastIndexOf('\n') + 1;
     lines = (lines + plain(text.slice(0, end))).slice(-maxShown);

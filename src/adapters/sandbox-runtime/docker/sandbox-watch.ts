@@ -44,8 +44,8 @@ interface Known {
 
 /**
  * Returns whether the engine may have repeated a pause that is over. containerd also tells the engine of each pause. If that is late, the
- * engine takes it for a new one: it reports `pause` and `unpause` once more, and the state `paused` between them (Docker 20.10 and later). A
- * pause by a person that is taken for such a repetition is noticed when the sandboxes are listed.
+ * engine takes it for a new one: it reports `pause` and `unpause` once more, and the state `paused` between them (Docker 20.10 and later).
+ * A pause by a person that is taken for such a repetition is noticed when the sandboxes are listed.
  */
 function isRepeatedPause({ thawedAt }: Known, event: ObservedState): boolean {
   return event === 'frozen' && performance.now() - thawedAt < repeatedMs;
