@@ -100,6 +100,11 @@ export class OwnExecution implements HostExecution {
     return this.#killing;
   }
 
+  /** Returns true also if the engine does not answer. */
+  async isFrozen(): Promise<boolean> {
+    return inspectContainer(this.#started).then((found) => found?.State.Paused === true, () => true);
+  }
+
   /** Kills it and ends its connection, unless the sandbox is frozen. */
   async endUnlessFrozen(): Promise<void> {
     const code = await runInContainer(this.#started, killCommand(this.#leader, this.#mark), this.#givenUp.signal).catch(() => 1);

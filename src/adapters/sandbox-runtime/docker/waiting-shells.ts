@@ -9,8 +9,11 @@ import { MarkedOutput } from './marked-output.ts';
 const waitMs = 60_000;
 /** How many shells wait in all containers. To an engine behind SSH, each has a process of its own. */
 const maxWaiting = 200;
-/** How long a shell may take to begin a command: one that waits, and a new one. The sandbox may have stopped it. */
-const beginMs = { waiting: 5_000, new: 20_000 };
+/**
+ * After this time, and again after it, a check looks whether a shell has begun its command: one that waits, and a new one. The sandbox may
+ * have stopped it.
+ */
+const checkMs = { waiting: 2_500, new: 10_000 };
 
 export type BegunExecution = HostExecution & Pick<OwnExecution, 'leave'>;
 
@@ -46,14 +49,14 @@ export class WaitingShells {
     const waiting = this.#waiting.get(containerId)?.shell;
     if (waiting === undefined) return null;
     this.#remove(containerId, waiting);
-    return waiting.run(command, beginMs.waiting);
+    return waiting.run(command, checkMs.waiting);
   }
 
   /** Runs a command in a shell that the engine has just started. */
   async runInNew(containerId: string, command: ShellCommand, execution: OwnExecution): Promise<BegunExecution | RefusedCommand> {
     const shell = new Shell(execution, this.mark, () => this.#keep(containerId, shell));
     void execution.exited.then(() => this.#remove(containerId, shell));
-    return (await shell.run(command, beginMs.new)) ?? { refusal: '' };
+    return (await shell.run(command, checkMs.new)) ?? { refusal: '' };
   }
 
   #keep(containerId: string, shell: Shell): void {
@@ -93,15 +96,21 @@ class Shell {
   }
 
   /** Returns null if the shell does not begin the command, now or later. In a frozen sandbox, waits until it runs again. */
-  async run({ line, mark, leavesNoProcesses }: ShellCommand, limitMs: number): Promise<BegunExecution | null> {
+  async run({ line, mark, leavesNoProcesses }: ShellCommand, everyMs: number): Promise<BegunExecution | null> {
     const shell = this.#execution;
     shell.beginAnother(mark);
     const exit = Promise.withResolvers<number | null>();
     this.#exit = exit.resolve;
     await this.#input.write(Buffer.from(line)).catch(() => {});
     const begins = this.#begins();
-    const isDecided = (): Promise<boolean> => raceSignal(begins, AbortSignal.timeout(limitMs)).then(() => true, () => false);
-    while (!(await isDecided())) await shell.endUnlessFrozen();
+    const isDecided = (): Promise<boolean> => raceSignal(begins, AbortSignal.timeout(everyMs)).then(() => true, () => false);
+    // After a freeze, the shell gets some time: a kill while it begins would end the command.
+    let wasFrozen = true;
+    while (!(await isDecided())) {
+      const isFrozen = await shell.isFrozen();
+      if (!wasFrozen && !isFrozen) await shell.endUnlessFrozen();
+      wasFrozen = isFrozen;
+    }
     if (!(await begins)) return null;
     let isReusable = leavesNoProcesses;
     let openOutputs = 2;

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { Transform } from 'node:stream';
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
 
 /** A way to the real engine that a test can cut. */
@@ -15,7 +16,13 @@ export interface Proxy {
 
 const engineSocket = '/var/run/docker.sock';
 
-export async function startProxy(tls?: TlsOptions): Promise<Proxy> {
+/** Requests that the proxy holds back for a time. */
+interface Delay {
+  readonly requests: RegExp;
+  readonly ms: number;
+}
+
+export async function startProxy(tls?: TlsOptions, delay?: Delay): Promise<Proxy> {
   const open = new Set<Socket>();
   let whole = true;
   let connections = 0;
@@ -34,7 +41,11 @@ export async function startProxy(tls?: TlsOptions): Promise<Proxy> {
       });
     }
     if (!whole) return void socket.destroy();
-    socket.pipe(engine).pipe(socket);
+    const delaying = new Transform({
+      transform: (chunk: Buffer, _, done) =>
+        void (delay?.requests.test(String(chunk)) === true ? setTimeout(done, delay.ms, null, chunk) : done(null, chunk)),
+    });
+    socket.pipe(delaying).pipe(engine).pipe(socket);
   };
   const server: Server = tls === undefined ? createServer({ allowHalfOpen: true }, accept) : createTlsServer(tls, accept);
   server.listen(0, '127.0.0.1');

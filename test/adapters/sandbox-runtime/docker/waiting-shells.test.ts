@@ -4,11 +4,11 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, afterEach, expect, test } from 'vitest';
 import { isFailureOf } from '../../../../src/domain/failure.ts';
 import type { SandboxExecutions } from '../../../../src/ports/sandbox-executions.ts';
-import type { SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
 import { eventually, never } from '../../../contracts/sandbox-runtime-harness.ts';
 import { describeWithDocker, images } from '../../../support/docker.ts';
 import { shell } from '../../../support/sandbox-programs.ts';
 import { createEngine } from './engine.ts';
+import { startProxy } from './proxy.ts';
 import { launchOf } from './programs.ts';
 
 interface Ended {
@@ -36,11 +36,11 @@ describeWithDocker('Shells that wait in Docker containers', () => {
 
   let count = 0;
 
-  async function started(image: string): Promise<{ readonly runtime: SandboxRuntime; readonly id: string }> {
-    const runtime = engine.open();
+  async function started(image: string, options: Parameters<typeof engine.open>[0] = {}) {
+    const runtime = engine.open(options);
     const launch = launchOf(shell('exec sleep 100000'), { ports: [], image });
     await runtime.start(launch, () => {}, never);
-    return { runtime, id: launch.id };
+    return { runtime, launch, id: launch.id };
   }
 
   async function begin(executions: SandboxExecutions, id: string, script: string, env: Record<string, string> = {}): Promise<string> {
@@ -145,8 +145,28 @@ describeWithDocker('Shells that wait in Docker containers', () => {
     expect(await begun).toEqual({ out: 'begun\n', err: '', code: 0 });
   }
 
+  /** The time in which a shell may begin a command ends while the sandbox is resumed. */
+  async function beginsDuringResume(): Promise<void> {
+    const proxy = await startProxy(undefined, { requests: /\/unpause/, ms: 2_500 });
+    const { runtime, launch } = await started(images.debian, { host: `tcp://127.0.0.1:${proxy.port}`, env: {} });
+    const { executions } = runtime;
+    await run(executions, launch.id, 'true');
+    const [waiting = ''] = await shells(launch.id);
+    process.kill(Number(waiting), 'SIGSTOP');
+    const begun = run(executions, launch.id, 'sleep 1; exit 3');
+    begun.catch(() => {});
+    await pause(300);
+    await engine.container(launch.id).pause();
+    process.kill(Number(waiting), 'SIGCONT');
+    await pause(3_500);
+    await runtime.resume(launch, never);
+    expect(await begun).toEqual({ out: '', err: '', code: 3 });
+    await runtime.close();
+    await proxy.close();
+  }
+
   test('that the sandbox has ended or stopped are replaced, but not in a frozen sandbox', async () => {
-    await Promise.all([replaces('SIGKILL'), replaces('SIGSTOP'), beginsOnceAfterFreeze()]);
+    await Promise.all([replaces('SIGKILL'), replaces('SIGSTOP'), beginsOnceAfterFreeze(), beginsDuringResume()]);
   });
 
   test('are kept when a command is killed, which keeps its exit code', async () => {
