@@ -38,7 +38,8 @@ export const filePathCases: readonly StageCase[] = [
       assert.deepEqual(new Map((await files.list('dir')).map(({ path, target }) => [path, target])), new Map([
         [files.at('dir/file'), null], [files.at('dir/up'), '../link'],
       ]));
-      for (const name of ['loop', 'loop/file']) await assert.rejects(files.read(name), isFailure, name);
+      for (const name of ['loop', 'loop/file']) await assert.rejects(files.read(name), isFailing('file_not_found'), name);
+      await assert.rejects(files.write('loop', 'content'), isFailing('file_not_found'));
       await files.write('dir/up', 'through\n');
       assert.equal(await files.text('real/file'), 'through\n');
       assert.equal((await files.stat('link')).type, 'symlink');

@@ -1,4 +1,5 @@
 import { posix } from 'node:path';
+import { Failure } from '../../../src/domain/failure.ts';
 
 /** An entry in the file system of a sandbox in memory. A file with two names is one object. */
 export type MemoryNode =
@@ -71,7 +72,8 @@ export class MemoryFiles {
     if (path === '/') return path;
     const real = posix.join(this.realPath(posix.dirname(path), true, links), posix.basename(path));
     const node = this.node(real);
-    if (node?.kind !== 'symlink' || !followLink || links >= maxLinks) return real;
+    if (node?.kind !== 'symlink' || !followLink) return real;
+    if (links >= maxLinks) throw new Failure('file_not_found', { path });
     const target = this.realPath(posix.resolve(posix.dirname(real), node.target), true, links + 1);
     return target === '/' || this.node(target) !== undefined ? target : real;
   }

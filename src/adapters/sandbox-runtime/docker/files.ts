@@ -9,7 +9,7 @@ import { uploadArchive } from './archive-upload.ts';
 import { ContainerFiles, type OpenedPath, type PathStat } from './container-files.ts';
 import { requireReachable, isReadOnly } from './container-mounts.ts';
 import { entriesByProgram, entriesOfArchive } from './directory-listing.ts';
-import { type Engine, findContainer, statusOf, withFailures } from './engine.ts';
+import { type Engine, findContainer, messageOf, statusOf, withFailures } from './engine.ts';
 import { fileOf, FileWriter, type ResolvedPath, runProgram, type StartProgram } from './file-writer.ts';
 
 /** Two zero blocks: an empty tar. */
@@ -185,7 +185,7 @@ export class DockerFiles implements SandboxFiles {
     return target === null ? { container, files, path, found } : { container, files, path: found.linkTarget, found: target };
   }
 
-  /** The engine answers 500 if the path leads through something other than a directory. */
+  /** The engine answers 500 if the path leads through something other than a directory, or a link leads to itself. */
   async #stat(files: ContainerFiles, path: string): Promise<PathStat | null> {
     try {
       return await files.stat(path);
@@ -194,7 +194,18 @@ export class DockerFiles implements SandboxFiles {
       const parent = posix.dirname(path);
       const above = await this.#stat(files, parent);
       const type = above?.type === 'symlink' ? (await this.#stat(files, above.linkTarget))?.type : above?.type;
-      throw type === undefined || type === 'directory' ? error : wrongFileType(parent, type);
+      if (type !== undefined && type !== 'directory') throw wrongFileType(parent, type);
+      throw (await this.#isLinkLoop(files, path)) ? new Failure('file_not_found', { path }, { cause: error }) : error;
+    }
+  }
+
+  /** The engine's response to a stat has no message. That to a read has one. */
+  async #isLinkLoop(files: ContainerFiles, path: string): Promise<boolean> {
+    try {
+      (await files.archive(path, this.#engine.closed))?.destroy();
+      return false;
+    } catch (error) {
+      return /too many links/i.test(messageOf(error));
     }
   }
 
