@@ -1,4 +1,4 @@
-import type { EndDetails, None } from './reason.ts';
+import type { EndDetails, ExternalMessage, None } from './reason.ts';
 
 /** The commit and branch that were checked out for a conversation. */
 export interface StartPoint {
@@ -102,7 +102,7 @@ export function countChanges(files: readonly FileChange[]): ChangeCounts {
   };
 }
 
-/** Why the changes of a conversation can't be read, besides `damaged`, `too_large` and `not_done_in_time`. */
+/** Why the changes of a conversation can't be read, besides `too_large`, `disk_full` and `not_done_in_time`. */
 export interface ChangeReasonData {
   /** It has no repository, its start has not checked it out yet, or its start point is unknown. */
   no_repository: None;
@@ -131,4 +131,10 @@ export interface ChangeReasonData {
   nothing_to_merge: None;
   /** Git failed in the sandbox. `exitCode` is null if it is not known. */
   snapshot_failed: Pick<EndDetails, 'output'> & { readonly exitCode: number | null };
+  /** The sandbox did not send what git sends. */
+  snapshot_damaged: None;
+  /** Objects of the commits are not in the sandbox: a shallow or partial history was merged. */
+  history_incomplete: None;
+  /** Git's check of an object failed, such as `gitattributesLineLength`. The path is null if it is the root, or only in a commit. */
+  object_refused: ExternalMessage & { readonly check: string; readonly object: string; readonly path: string | null };
 }

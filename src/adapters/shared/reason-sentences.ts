@@ -169,6 +169,13 @@ export const changeReasons = {
     `Git could not read the work tree${exitCode === null ? '' : `: its exit code was ${exitCode}`}.`,
     'Remove the cause in the sandbox. If git lacks a program, such as git-lfs, use an image that has it.',
   ], output),
+  snapshot_damaged: () => 'What git sent from the sandbox is damaged or not complete. Run git fsck in its work tree, and try again.',
+  history_incomplete: () =>
+    'Its history is not complete in the sandbox, because a shallow or partial one was merged. '
+    + 'Fetch the rest there (git fetch --unshallow, or --refetch for a partial one), and try again.',
+  object_refused: ({ message, check, object, path }) =>
+    `Git refuses ${path === null ? `the object ${object}` : quoted(path)}: ${message} (${check}). `
+    + 'The git host may refuse it, too. Correct it in the sandbox, also in the commits since the start.',
 } satisfies ReasonSentences;
 
 /** Why a sandbox was moved, for reasons without data. */

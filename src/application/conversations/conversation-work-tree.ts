@@ -73,7 +73,7 @@ async function foldersOfOthers({ conversations }: Store, sandboxId: string): Pro
 }
 
 /** Refusals that may be a fault of the deployment. Users can mend all others, so those are logged as info. */
-const faults: ReadonlySet<Reason['code']> = new Set(['snapshot_failed', 'damaged', 'not_done_in_time']);
+const faults: ReadonlySet<Reason['code']> = new Set(['snapshot_failed', 'snapshot_damaged', 'not_done_in_time']);
 
 export function logRefusal({ logger }: Pick<CoreDeps, 'logger'>, id: string, error: SnapshotRefusal, message: string): void {
   const { reason, cause } = error;

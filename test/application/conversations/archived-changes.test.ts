@@ -44,7 +44,7 @@ describe('an archived conversation', () => {
     w.tree.take = refuse;
     const { agents } = w;
     expect(await w.archive()).toMatchObject({
-      releasedAt: null, statusReason: { code: 'changes_not_kept', cause: { code: 'damaged' }, sandboxId: w.sandboxId },
+      releasedAt: null, statusReason: { code: 'changes_not_kept', cause: { code: 'snapshot_damaged' }, sandboxId: w.sandboxId },
     });
     expect(agents.get(w.id)).toBeNull();
     const { taken } = w.tree;
@@ -87,9 +87,9 @@ describe('an archived conversation', () => {
     const w = await createWorking();
     w.tree.take = refuse;
     await w.archive();
-    expect(await failureOf(w.list())).toMatchObject({ context: { reason: { code: 'damaged' } } });
+    expect(await failureOf(w.list())).toMatchObject({ context: { reason: { code: 'snapshot_damaged' } } });
     await w.sandboxes.delete('me', w.sandboxId);
-    const reason = { code: 'changes_not_kept', cause: { code: 'damaged' } };
+    const reason = { code: 'changes_not_kept', cause: { code: 'snapshot_damaged' } };
     expect((await w.view()).conversation.statusReason).toEqual(reason);
     expect(await failureOf(w.list())).toMatchObject({ code: 'conversation_changes_unavailable', context: { reason } });
     expect(await w.archive()).toMatchObject({ releasedAt: expect.any(Number), statusReason: { code: 'changes_not_kept' } });

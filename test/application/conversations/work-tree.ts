@@ -59,5 +59,5 @@ export async function createWorking() {
 }
 
 export async function refuse(): Promise<never> {
-  return await Promise.reject(new SnapshotRefusal({ code: 'damaged' }));
+  return await Promise.reject(new SnapshotRefusal({ code: 'snapshot_damaged' }));
 }

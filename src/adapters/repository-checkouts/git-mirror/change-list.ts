@@ -34,7 +34,7 @@ function tooMany(): SnapshotRefusal {
 }
 
 function malformed(what: string): SnapshotRefusal {
-  return new SnapshotRefusal({ code: 'damaged' }, { cause: new Error(`the command wrote ${what} of another form`) });
+  return new SnapshotRefusal({ code: 'snapshot_damaged' }, { cause: new Error(`the command wrote ${what} of another form`) });
 }
 
 /** Parses the output of the list command, which is not trusted. */

@@ -26,7 +26,7 @@ export function requireIntact({ code, stderr }: { readonly code: number | null; 
   if (code === 0) return;
   const isFull = /No space left|quota exceeded/iu.test(stderr);
   const cause = new Error(`git ended with exit code ${code ?? 'none'}: ${stderr}`);
-  throw new SnapshotRefusal({ code: isFull ? 'disk_full' : 'damaged' }, { cause });
+  throw new SnapshotRefusal({ code: isFull ? 'disk_full' : 'snapshot_damaged' }, { cause });
 }
 
 /** Returns the commits since the base, newest first. */
@@ -44,6 +44,15 @@ export async function listFiles(snapshot: SnapshotFolder, signal: AbortSignal): 
     head === base ? null : entriesOf(snapshot, ['diff-tree', ...nameFlags, orEmptyTree(head, tree), tree], signal),
   ]);
   return parseFiles(entries, uncommitted === null ? null : new Set(uncommitted));
+}
+
+/** Returns the path at which the work tree has the object, if the base does not have it there. Null if there is none. */
+export async function pathOfObject(snapshot: SnapshotFolder, object: string, signal: AbortSignal): Promise<string | null> {
+  const { base, header: { tree } } = snapshot;
+  const args = ['diff-tree', '-r', '-t', '-z', '--raw', '--no-abbrev', '--no-renames', orEmptyTree(base, tree), tree];
+  const entries = await entriesOf(snapshot, args, signal);
+  const path = entries[entries.findIndex((entry) => entry.startsWith(':') && entry.split(' ')[3] === object) + 1];
+  return path === undefined || path.startsWith(':') ? null : Buffer.from(path, 'latin1').toString('utf8');
 }
 
 async function entriesOf({ git, folder }: SnapshotFolder, args: readonly string[], signal: AbortSignal): Promise<string[]> {
@@ -107,8 +116,8 @@ export async function push(
   { git, folder, header: { boundary } }: SnapshotFolder, { request, commit, expected }: PushRequest, answerMs: number, signal: AbortSignal,
 ): Promise<void> {
   // Checks that no object of the commits is missing, before the host finds out.
-  const complete = ['rev-list', '--objects', '--quiet', commit, '--not', ...boundary];
-  requireIntact(await git.run({ args: complete, folder }, signal));
+  const complete = await git.run({ args: ['rev-list', '--objects', '--quiet', commit, '--not', ...boundary], folder }, signal);
+  if (complete.code !== 0) throw new SnapshotRefusal({ code: 'history_incomplete' }, { cause: new Error(complete.stderr) });
   const ref = `refs/heads/${request.branch}`;
   const args = [...settings, 'push', ...flags, `--force-with-lease=${ref}:${expected ?? ''}`, request.remote.url, `${commit}:${ref}`];
   const exit = await git.run({ args, folder, environment: networkEnvironment(request.remote, answerMs) }, signal);

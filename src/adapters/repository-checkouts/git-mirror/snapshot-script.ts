@@ -86,9 +86,11 @@ boundary=$base
     fi
   fi
   g rev-parse "$from^{tree}" "$to^{tree}" "$tree" $boundary
-  # The check of the pack on the host reads the attributes files of all its folders, also unchanged ones.
+  # The check of the pack on the host reads the attributes files of all its folders, also unchanged ones, and those of short names such
+  # as gitatt~1.
   for each in $({ echo "$from"; echo "$to"; echo "$tree"; echo "$boundary"; } | sort -u); do
-    g ls-tree -r "$each" | sed -n 's/^100[0-7]* blob \\([0-9a-f]*\\).*\\.[Gg][Ii][Tt][Aa][Tt][Tt][Rr].*/\\1/p'
+    g ls-tree -r "$each" | sed -n -e 's/^100[0-7]* blob \\([0-9a-f]*\\).*\\.[Gg][Ii][Tt][Aa][Tt][Tt][Rr].*/\\1/p' \\
+      -e 's/^100[0-7]* blob \\([0-9a-f]*\\).*~[1-9].*/\\1/p'
   done
 } >"$work/list"
 echo "snapshot \${head:--} $tree $complete" $boundary
@@ -133,6 +135,7 @@ export function refusalOf(exitCode: number | null, output: string): SnapshotRefu
   const cause = new Error(`the command ended with ${exitCode ?? 'no exit code'}: ${output}`);
   if (exitCode === exitCodes.noGit || exitCode === 126 || exitCode === 127) return new SnapshotRefusal({ code: 'git_missing' }, { cause });
   if (exitCode === exitCodes.noDescent) return new SnapshotRefusal({ code: 'history_rewritten' }, { cause });
+  if (/promisor remote/u.test(output)) return new SnapshotRefusal({ code: 'history_incomplete' }, { cause });
   return new SnapshotRefusal({ code: 'snapshot_failed', exitCode, ...(output !== '' && { output }) }, { cause });
 }
 
@@ -154,7 +157,7 @@ export function parseHeader(line: string, base: string | null): SnapshotHeader {
   const oids = [...(head === '-' ? [] : [head]), tree, ...boundary];
   const isWhole = word === 'snapshot' && /^[01]$/u.test(complete) && oids.every((oid) => oidForm.test(oid) && oid.length === tree.length);
   if (!isWhole || (base === null ? boundary.length > 0 : head === '-' || !boundary.includes(base))) {
-    throw new SnapshotRefusal({ code: 'damaged' }, { cause: new Error('the command wrote a line of another form') });
+    throw new SnapshotRefusal({ code: 'snapshot_damaged' }, { cause: new Error('the command wrote a line of another form') });
   }
   return { head: head === '-' ? null : head, tree, complete: complete === '1', boundary };
 }

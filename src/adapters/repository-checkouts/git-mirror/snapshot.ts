@@ -14,7 +14,7 @@ import type { MirrorStore } from './mirror-store.ts';
 import { createMirrorGit, oldMistakes } from './mirror-git.ts';
 import { collectEntries, parseChangeList } from './change-list.ts';
 import { listCommand, maxHeaderBytes, parseHeader, refusalOf, snapshotCommand, type SnapshotHeader } from './snapshot-script.ts';
-import { commitAll, listCommits, listFiles, patchOf, push, requireIntact, type SnapshotFolder } from './snapshot-folder.ts';
+import { commitAll, listCommits, listFiles, patchOf, pathOfObject, push, requireIntact, type SnapshotFolder } from './snapshot-folder.ts';
 
 /** Runs git in sandboxes. Each snapshot has its own bare repository, which is removed with it. */
 export function createSnapshots(options: ResolvedOptions, open: () => Promise<MirrorStore>, closing: AbortSignal) {
@@ -118,8 +118,21 @@ async function indexPack(snapshot: SnapshotFolder, signal: AbortSignal): Promise
   // Object names are content hashes, so no object can replace another. Nothing is synced, because the snapshot need not survive a crash of
   // the machine.
   requireIntact(await git.run({ args: ['-c', 'core.fsync=none', 'index-pack', join(folder, packFile)], folder }, signal));
-  requireIntact(await git.run({ args: checkArgs, folder }, signal));
+  await checkObjects(snapshot, signal);
   await requireDescendant(snapshot, signal);
+}
+
+const refusedObject = /^error in \w+ (?<object>[0-9a-f]+): (?<check>\w+): (?<message>.*)$/mu;
+
+/** Throws a refusal that names the object if git's check refuses one. */
+async function checkObjects(snapshot: SnapshotFolder, signal: AbortSignal): Promise<void> {
+  const { git, folder } = snapshot;
+  const exit = await git.run({ args: checkArgs, folder }, signal);
+  const { object, check = '', message = '' } = exit.code === 0 ? {} : (refusedObject.exec(exit.stderr)?.groups ?? {});
+  if (object === undefined) return requireIntact(exit);
+  const path = await pathOfObject(snapshot, object, signal);
+  const reason = { code: 'object_refused', check, message: outputTail(Buffer.from(message, 'latin1'), 300), object, path } as const;
+  throw new SnapshotRefusal(reason, { cause: new Error(exit.stderr) });
 }
 
 /** Throws a refusal unless the last commit descends from the base. A wrong boundary only removes parents, so it can't fake that. */

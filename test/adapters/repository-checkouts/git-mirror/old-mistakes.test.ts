@@ -1,8 +1,8 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { take } from './snapshot-support.ts';
+import { reasonOf, take } from './snapshot-support.ts';
 import { createScene, never, open } from './support.ts';
 
 describe('A snapshot of a repository with an old mistake', () => {
@@ -23,5 +23,26 @@ describe('A snapshot of a repository with an old mistake', () => {
     await writeFile(join(tree.folder, 'new'), 'new\n');
     await using snapshot = await take(mirror, tree);
     expect((await snapshot.files(never)).map(({ path }) => path)).toEqual(['new']);
+  });
+});
+
+describe('A snapshot', () => {
+  test('of a repository with short names of attributes files has the changes', async () => {
+    const files = [['gitatt~1', 'x\n'], ['folder/GI7D29~1', 'x\n']] as const;
+    const scene = await createScene([{ id: 'first', at: 1, files }]);
+    const mirror = scene.mirror();
+    const tree = await open(mirror, scene.request);
+    await writeFile(join(tree.folder, 'new'), 'new\n');
+    await using snapshot = await take(mirror, tree);
+    expect((await snapshot.files(never)).map(({ path }) => path)).toEqual(['new']);
+  });
+
+  test('is refused with the path of an attributes file whose lines are too long for git', async () => {
+    const scene = await createScene();
+    const mirror = scene.mirror();
+    const tree = await open(mirror, scene.request);
+    await mkdir(join(tree.folder, 'folder'));
+    await writeFile(join(tree.folder, 'folder/.gitattributes'), `*.x ${'a'.repeat(2048)}\n`);
+    expect(await reasonOf(take(mirror, tree))).toMatchObject({ code: 'object_refused', check: 'gitattributesLineLength', path: 'folder/.gitattributes' });
   });
 });

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createLocalGitProvider } from '../../../../src/adapters/git-provider/local/index.ts';
-import { reasonOf, receive, take } from './snapshot-support.ts';
+import { runGit } from '../../../contracts/work-tree.ts';
+import { list, reasonOf, receive, take } from './snapshot-support.ts';
 import { authorization, commits, createScene, mirrorOf, never, open, publish, temporaryFolder, token } from './support.ts';
 
 describe('A push', () => {
@@ -55,7 +56,7 @@ describe('A push', () => {
     await push('one');
   });
 
-  test('is refused as `damaged` if an object of the commits is missing', async () => {
+  test('is refused if an object of the commits is missing', async () => {
     const scene = await createScene();
     const mirror = scene.mirror();
     const tree = await open(mirror, scene.request);
@@ -67,8 +68,32 @@ describe('A push', () => {
     await using snapshot = await receive(mirror, tree.commit, [`snapshot ${head} ${missing} 1 ${tree.commit}\n`, new Uint8Array(pack)]);
     const request = { ...scene.request, branch: 'skep/one' };
     const before = scene.host.requests.length;
-    expect(await reasonOf(snapshot.push({ request, commit: await snapshot.commit(change, never), expected: null }, never))).toEqual({ code: 'damaged' });
+    expect(await reasonOf(snapshot.push({ request, commit: await snapshot.commit(change, never), expected: null }, never))).toEqual({ code: 'history_incomplete' });
     expect(scene.host.requests).toHaveLength(before);
+  });
+
+  test.each([['shallow', '--depth=1'], ['partial', '--filter=blob:none']])('is refused if a %s history was merged', async (_, limit) => {
+    const scene = await createScene();
+    const mirror = scene.mirror();
+    const tree = await open(mirror, scene.request);
+    const other = join(await temporaryFolder(), 'other');
+    execFileSync('git', ['init', '-q', other]);
+    await runGit(other, ['config', 'uploadpack.allowFilter', 'true']);
+    for (const content of ['one', 'two']) {
+      await writeFile(join(other, 'other'), content);
+      await runGit(other, ['add', '-A']);
+      await runGit(other, ['commit', '-q', '-m', content]);
+    }
+    await tree.git('remote', 'add', 'other', `file://${other}`);
+    await tree.git('fetch', '-q', limit, 'other', 'HEAD');
+    await tree.git('merge', '-q', '--allow-unrelated-histories', '-m', 'merge', 'FETCH_HEAD');
+    expect(await list(mirror, tree)).toMatchObject({ complete: true, files: [{ path: 'other' }] });
+    const pushing = async (): Promise<void> => {
+      await using snapshot = await take(mirror, tree);
+      const commit = await snapshot.commit(change, never);
+      await snapshot.push({ request: { ...scene.request, branch: 'skep/one' }, commit, expected: null }, never);
+    };
+    expect(await reasonOf(pushing())).toEqual({ code: 'history_incomplete' });
   });
 
   test.each(['shop', 'linked'])('does not move a branch that is checked out in a work tree of a local repository: %s', async (repository) => {

@@ -151,7 +151,7 @@ describe('A snapshot of a hostile work tree', () => {
 });
 
 describe('A snapshot from a sandbox that lies', () => {
-  test('is refused as `damaged` if its first line or its pack is wrong', async () => {
+  test('is refused as `snapshot_damaged` if its first line or its pack is wrong', async () => {
     const scene = await createScene();
     const mirror = scene.mirror();
     const tree = await open(mirror, scene.request);
@@ -174,7 +174,7 @@ describe('A snapshot from a sandbox that lies', () => {
     ];
     for (const written of damaged) {
       const promise = receive(mirror, base, written).then((snapshot) => snapshot.files(never));
-      expect((await reasonOf(promise)).code).toBe('damaged');
+      expect((await reasonOf(promise)).code).toBe('snapshot_damaged');
     }
     await using fine = await receive(mirror, base, [`${line}\n`, good]);
     expect(await pathsOf(fine)).toEqual(['new']);
@@ -195,7 +195,7 @@ describe('A snapshot from a sandbox that lies', () => {
       [`changes ${base} 1`, ...file.slice(0, 2), 'many\t2\tc0.txt', '', ''], [`changes ${base} 1`, ...file, 'more', '', ''],
       [`changes ${base} 1`, '', '', ...commit.slice(1)], [`changes ${base} 1`, '', '', ...commit.with(3, 'soon')], [`changes ${base} 1`, '', '', ...commit.with(0, '--all')],
     ];
-    for (const entries of malformed) expect(await reasonOf(listed(entries))).toEqual({ code: 'damaged' });
+    for (const entries of malformed) expect(await reasonOf(listed(entries))).toEqual({ code: 'snapshot_damaged' });
     expect(await reasonOf(listed([`changes ${base} 1`, ...file, '', ''], 128))).toEqual({ code: 'snapshot_failed', exitCode: 128, output: 'what it says' });
     const many = Array.from({ length: 51_000 }, (_, index) => [':000000 100644 0 1 A', String(index)]).flat();
     expect(await reasonOf(listed([`changes ${base} 1`, ...many, '', '']))).toMatchObject({ code: 'too_large' });
@@ -217,7 +217,7 @@ describe('A snapshot from a sandbox that lies', () => {
     expect(await reasonOf(receive(mirror, base, [`${forged}\n`, new Uint8Array(pack2)]))).toEqual({ code: 'history_rewritten' });
   });
 
-  test('is refused as `damaged` if git rejects an object as dangerous', async () => {
+  test('is refused with the object and its path if git rejects it as dangerous', async () => {
     const scene = await createScene();
     const mirror = scene.mirror();
     const tree = await open(mirror, scene.request);
@@ -226,10 +226,10 @@ describe('A snapshot from a sandbox that lies', () => {
     const evil = git(['mktree'], `100644 blob ${blob}\t.git\n`);
     const pack = execFileSync('git', ['-C', tree.folder, 'pack-objects', '-q', '--stdout', '--revs'], { input: `${evil}\n${tree.commit}\n` });
     const written = [`snapshot ${tree.commit} ${evil} 1 ${tree.commit}\n`, new Uint8Array(pack)];
-    expect(await reasonOf(receive(mirror, tree.commit, written))).toEqual({ code: 'damaged' });
+    expect(await reasonOf(receive(mirror, tree.commit, written))).toMatchObject({ code: 'object_refused', check: 'hasDotgit', object: evil, path: null });
   });
 
-  test('is refused as `damaged` if an object of a small pack is larger than 512 MiB', async () => {
+  test('is refused as `snapshot_damaged` if an object of a small pack is larger than 512 MiB', async () => {
     const mirror = (await createScene()).mirror();
     const size = 513 * 2 ** 20;
     const tree = '4b825dc642cb6eb9a060e54bf8d69288fbee4904';
@@ -245,6 +245,6 @@ describe('A snapshot from a sandbox that lies', () => {
     const pack = Buffer.concat([Buffer.from('PACK\0\0\0\u0002\0\0\0\u0001'), head, content]);
     const written = [`snapshot - ${tree} 1\n`, new Uint8Array(pack), new Uint8Array(createHash('sha1').update(pack).digest())];
     expect(pack.length).toBeLessThan(10 * 2 ** 20);
-    expect(await reasonOf(receive(mirror, null, written))).toEqual({ code: 'damaged' });
+    expect(await reasonOf(receive(mirror, null, written))).toEqual({ code: 'snapshot_damaged' });
   });
 });
