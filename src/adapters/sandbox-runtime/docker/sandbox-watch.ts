@@ -43,7 +43,7 @@ interface Known {
 }
 
 /**
- * Returns whether the engine may have repeated a pause that is over. containerd also tells the engine of each pause. If that is late, the
+ * Returns whether the engine may have repeated a pause that is over. containerd reports each pause to the engine too. If that is late, the
  * engine takes it for a new one: it reports `pause` and `unpause` once more, and the state `paused` between them (Docker 20.10 and later).
  * A pause by a person that is taken for such a repetition is noticed when the sandboxes are listed.
  */

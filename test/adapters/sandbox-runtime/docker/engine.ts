@@ -8,8 +8,11 @@ import Docker from 'dockerode';
 import { extract } from 'tar-stream';
 import { onTestFailed } from 'vitest';
 import { createDockerRuntime, type DockerRuntimeOptions } from '../../../../src/adapters/sandbox-runtime/docker/index.ts';
+import type { SandboxSpec } from '../../../../src/domain/sandbox-spec.ts';
 import type { SandboxLaunch, SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
 import { never } from '../../../contracts/sandbox-runtime-harness.ts';
+import { until } from '../../../support/until.ts';
+import { launchOf } from './programs.ts';
 
 /** A deployment of its own on the real engine, and what can be seen of it without a runtime. */
 export interface Engine {
@@ -20,6 +23,8 @@ export interface Engine {
   readonly container: (id: string) => Docker.Container;
   /** Starts a sandbox that `clear` leaves alone, and returns it to every test. After a test has failed, it starts another. */
   readonly share: (launch: () => SandboxLaunch) => () => Promise<SandboxLaunch>;
+  /** Starts a sandbox, and waits until its command has made the file `begun`. */
+  readonly begun: (runtime: SandboxRuntime, command: readonly string[], changes?: Partial<SandboxSpec>) => Promise<SandboxLaunch>;
   /** A file of the sandbox, by its path; null where there is none. */
   readonly readFile: (id: string, path: string) => Promise<string | null>;
   /** Runs a command in the container, and answers with what it says. */
@@ -74,21 +79,29 @@ export function createEngine(defaults: Partial<DockerRuntimeOptions> = {}): Engi
     await Promise.all(volumes.map(({ Name }) => docker.getVolume(Name).remove().catch(unlessGone)));
   }
 
+  async function readFileOf(id: string, path: string): Promise<string | null> {
+    try {
+      const layer = await layerOf(id);
+      return layer === null ? await readArchived(container(id), path) : await readBelow(layer, path);
+    } catch (error) {
+      unlessGone(error);
+      return null;
+    }
+  }
+
   return {
     docker,
     deployment,
     open,
     nameOf,
     container,
-    async readFile(id, path) {
-      try {
-        const layer = await layerOf(id);
-        return layer === null ? await readArchived(container(id), path) : await readBelow(layer, path);
-      } catch (error) {
-        unlessGone(error);
-        return null;
-      }
+    async begun(runtime, command, changes) {
+      const launch = launchOf(command, changes);
+      await runtime.start(launch, () => {}, never);
+      await until(() => readFileOf(launch.id, '/workspace/begun'), (text) => text !== null);
+      return launch;
     },
+    readFile: readFileOf,
     async ask(id, script, user) {
       const exec = await container(id).exec({
         Cmd: ['sh', '-c', script],

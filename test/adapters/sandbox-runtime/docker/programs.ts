@@ -21,6 +21,9 @@ exec httpd -f -p "$PORT" -h www
 /** The programs of the contract, for an image with busybox. */
 export const programs = shellPrograms(shell(server));
 
+export const sleeps = shell('touch begun; exec sleep 100000');
+export const endsWell = shell('trap "exit 0" TERM; touch begun; while :; do sleep 0.05; done');
+
 /** What to start for a command, under an id that was never given. */
 export function launchOf(command: readonly string[] | null, changes: Partial<SandboxSpec> = {}): SandboxLaunch {
   const resources = { cpus: 2, memoryBytes: 128 * 2 ** 20, pids: 64, openFiles: 1_024, logBytes: 2 ** 20, diskBytes: null };
