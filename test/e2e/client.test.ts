@@ -118,7 +118,9 @@ describe('The command line client', () => {
     const { id } = JSON.parse((await runSkep(['sandboxes', 'start', 'speaks', '--json'], env)).stdout) as { id: string };
     const log = () => runSkep(['logs', id], env);
     expect(await until(log, ({ stdout }) => stdout.includes('two'), 60_000)).toMatchObject({ code: 0, stdout: 'one\ntwo\n', stderr: '' });
-    expect(await runSkep(['logs', id, '--tail', '5'], env)).toMatchObject({ code: 0, stdout: '\ntwo\n' });
+    for (const [tail, stdout] of [['0', ''], ['1', 'two\n'], ['9', 'one\ntwo\n']] as const) {
+      expect(await runSkep(['logs', id, '--tail', tail], env)).toMatchObject({ code: 0, stdout });
+    }
     const following = run('logs', '-f', id);
     await following.sees('one\ntwo\n');
     const store = { SKEP_DATA_DIR: server.dataDir };
@@ -167,7 +169,7 @@ describe('The command line client', () => {
     await failing(['conversations', 'follow', 'conv-none'], /no conversation "conv-none"/);
     await failing(['sandboxes', 'resume', 'sb-none'], /no sandbox "sb-none"/);
     await failing(['logs', 'sb-none'], /no sandbox "sb-none"/);
-    await failing(['logs', 'sb-none', '--tail', 'all'], /--tail: must be a whole number/);
+    await failing(['logs', 'sb-none', '--tail', 'all'], /--tail.*Expected a whole number/);
     await failing(['sandboxes'], /SKEP_API_KEY/, { SKEP_PUBLIC_URL: server.url });
     await failing(['sandboxes', 'strat'], /unknown command 'strat'[^]*Usage: skep sandboxes .*command/);
     await failing(['sandboxes'], /line feed/, { ...env, SKEP_API_KEY: 'one\ntwo' });

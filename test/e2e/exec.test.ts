@@ -18,9 +18,9 @@ afterAll(() => served[Symbol.asyncDispose]());
 
 describe('skep exec', () => {
   test('runs a command with separate stdout and stderr, and exits with its exit code', async () => {
-    const script = 'echo "$GREETING $1"; echo oops >&2; exit 42';
-    const args = ['exec', '-e', 'GREETING=hello', sandbox, '--', 'sh', '-c', script, 'sh', '--there'];
-    expect(await runSkep(args, env)).toEqual({ code: 42, stdout: 'hello --there\n', stderr: 'oops\n' });
+    const script = 'echo "$GREETING $PERSON $1"; echo oops >&2; exit 42';
+    const args = ['exec', '-e', 'GREETING=hello', '-e', 'PERSON', sandbox, '--', 'sh', '-c', script, 'sh', '--there'];
+    expect(await runSkep(args, { ...env, PERSON: 'Ann' })).toEqual({ code: 42, stdout: 'hello Ann --there\n', stderr: 'oops\n' });
     const left = await served.call('GET', `/api/v1/sandboxes/${sandbox}/executions`);
     expect(items(left)).toEqual([]);
   });

@@ -16,6 +16,10 @@ function toSize(text: string): number {
   return requireValid(parseQuantity(text, sizeUnits), 'a size, for example 512MiB or 2GiB');
 }
 
+export function toCount(text: string): number {
+  return requireValid(/^\d{1,9}$/.test(text) ? Number(text) : null, 'a whole number');
+}
+
 function toPositiveNumber(text: string): number {
   return requireValid(/^\d+(\.\d+)?$/.test(text) && Number(text) > 0 ? Number(text) : null, 'a number above 0, for example 2 or 0.5');
 }
@@ -24,6 +28,14 @@ export function addPair(text: string, earlier: Readonly<Record<string, string>> 
   const at = text.indexOf('=');
   if (at < 1) throw new InvalidArgumentError('Expected KEY=VALUE.');
   return { ...earlier, [text.slice(0, at)]: text.slice(at + 1) };
+}
+
+export const variableHelp = 'a variable as NAME=VALUE, or NAME with the value that it has here; may be repeated';
+
+/** Parses NAME=VALUE. NAME alone means a variable of this process. */
+export function addVariable(text: string, earlier: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
+  const value = process.env[text];
+  return value === undefined ? addPair(text, earlier) : { ...earlier, [text]: value };
 }
 
 function addText(text: string, earlier: readonly string[] = []): readonly string[] {
@@ -55,7 +67,7 @@ export function startBody(spec: string | undefined, { env, metadata, timeout, se
 
 export function addStartOptions(command: Command): Command {
   return command
-    .option('--env <name=value>', 'a variable of its command; may be repeated', addPair)
+    .option('--env <variable>', variableHelp, addVariable)
     .option('--metadata <key=value>', 'a label to find it by; may be repeated', addPair)
     .option('--timeout <duration>', 'the time until it is deleted, for example 1h', toDuration)
     .option('--secret <name>', "a variable of the server's environment for its command, if the spec allows it; may be repeated", addText)
@@ -70,7 +82,6 @@ const inputNames: Readonly<Record<string, string>> = {
   'path.repository_name': 'the repository',
   'query.path': 'the path',
   'query.query': 'the query',
-  'query.tail_bytes': '--tail',
   'query.metadata__eq': '--metadata',
   'body.env': '--env',
   'body.metadata': '--metadata',

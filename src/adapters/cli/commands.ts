@@ -1,18 +1,16 @@
 import { type Command, Option } from 'commander';
-import { addressOf } from '../../client/connection.ts';
-import { type api, type SkepClient, SkepError } from '../../client/index.ts';
+import type { api, SkepClient } from '../../client/index.ts';
 import { addPair, addStartOptions, startBody, type StartOptions, toSeconds } from './arguments.ts';
 import { addChanges } from './changes.ts';
 import { addChat } from './chat-command.ts';
 import {
-  clientOf, CommandError, type Common, conversationTable, notice, olderNotice, print, printBody, recordText, sandboxTable, stopSignal,
-  subcommand, table, urlHelp,
+  clientOf, CommandError, type Common, conversationTable, notice, olderNotice, print, recordText, sandboxTable, subcommand, table,
 } from './console.ts';
 import { addCopy } from './copy.ts';
 import { addExecutions } from './exec-command.ts';
+import { addLogs } from './logs.ts';
 import { forwardPort, linkTo, parsePorts } from './port-forwarding.ts';
 import { safeLine } from './safe-text.ts';
-import { transfer } from './transfer.ts';
 import { followConversation, followSandboxes, showTranscript } from './transcript.ts';
 
 /** Adds the commands that talk to a server, also on another machine. `finish` sets the exit code of the program. */
@@ -32,12 +30,7 @@ export function addClientCommands(program: Command, finish: (exitCode: number) =
     });
   addExecutions(program, finish);
   addCopy(program);
-  program.command('logs').description('show what the command of a sandbox wrote')
-    .argument('<sandbox>', 'the id of the sandbox, which may be paused')
-    .option('-f, --follow', 'continue until the sandbox stops')
-    .option('--tail <bytes>', 'only the last bytes of the log, at most this many', Number)
-    .option('--url <url>', urlHelp)
-    .action(showLogs);
+  addLogs(program);
   addChanges(
     subcommand(program, 'changes <conversation>', 'show the changes of a conversation'),
     subcommand(program, 'publish <conversation>', 'push the changes of a conversation to a branch'),
@@ -167,19 +160,4 @@ async function listBranches(name: string, options: Common): Promise<void> {
   for await (const branch of clientOf(options).items('GET /api/v1/repositories/{repository_name}/branches', input)) items.push(branch);
   const rows = items.map(({ name, commit, is_default }) => [name, commit, is_default ? 'yes' : 'no']);
   print(options, { items, next_page_id: null }, table(['NAME', 'COMMIT', 'DEFAULT'], rows));
-}
-
-type LogOptions = Common & { readonly follow?: boolean; readonly tail?: number };
-
-/** Prints the log of a sandbox. On a terminal, removes control characters. Ends at a stop signal. */
-async function showLogs(id: string, { follow = false, tail, ...options }: LogOptions): Promise<void> {
-  const signal = stopSignal();
-  const path = addressOf('/api/v1/sandboxes/{id}/logs', { id }, { follow, tail_bytes: tail });
-  const client = clientOf(options);
-  const log = await transfer(client, { method: 'GET', path, signal });
-  await printBody(log, signal).catch(async (cause: unknown) => {
-    // Throws the reason if the key is revoked or the sandbox is deleted.
-    await client.request('GET /api/v1/sandboxes/{id}', { path: { id } });
-    throw new SkepError('connection_lost', 'The connection was lost before the end of the log.', { context: {}, cause });
-  });
 }

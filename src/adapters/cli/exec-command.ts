@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import type { Command } from 'commander';
 import type { api, Attachment, SkepClient } from '../../client/index.ts';
-import { addPair } from './arguments.ts';
+import { addVariable, variableHelp } from './arguments.ts';
 import { commandName } from '../../client/command-name.ts';
 import { loginShell } from '../../client/executions.ts';
 import {
@@ -39,7 +39,7 @@ async function listExecutions(id: string, options: Common): Promise<void> {
 
 function withExecOptions(command: Command): Command {
   return command
-    .option('-e, --env <variable>', 'a variable as NAME=VALUE; may be repeated', addPair)
+    .option('-e, --env <variable>', variableHelp, addVariable)
     .option('-w, --workdir <path>', 'an absolute path in the sandbox')
     .option('--url <url>', urlHelp);
 }

@@ -1,0 +1,63 @@
+import type { Readable } from 'node:stream';
+import type { Command } from 'commander';
+import { addressOf } from '../../client/connection.ts';
+import { SkepError } from '../../client/index.ts';
+import { toCount } from './arguments.ts';
+import { clientOf, printBody, stopSignal, untilStopped, urlHelp } from './console.ts';
+import { transfer } from './transfer.ts';
+
+export function addLogs(program: Command): void {
+  program.command('logs').description('show what the command of a sandbox wrote')
+    .argument('<sandbox>', 'the id of the sandbox, which may be paused')
+    .option('-f, --follow', 'continue until the sandbox stops')
+    .option('-n, --tail <lines>', 'begin with the last lines, at most this many', toCount)
+    .option('--url <url>', urlHelp)
+    .action(showLogs);
+}
+
+interface LogOptions {
+  readonly url?: string;
+  readonly follow?: boolean;
+  readonly tail?: number;
+}
+
+/** Prints the log of a sandbox. On a terminal, removes control characters. Ends at a stop signal. */
+async function showLogs(id: string, { follow = false, tail, ...options }: LogOptions): Promise<void> {
+  const signal = stopSignal();
+  const client = clientOf(options);
+  const read = async <T>(follow: boolean, use: (log: Readable) => Promise<T>): Promise<T> => {
+    const log = await transfer(client, { method: 'GET', path: addressOf('/api/v1/sandboxes/{id}/logs', { id }, { follow }), signal });
+    return await use(log).catch(async (cause: unknown) => {
+      // Throws the reason if the key is revoked or the sandbox is deleted.
+      await client.request('GET /api/v1/sandboxes/{id}', { path: { id } });
+      throw new SkepError('connection_lost', 'The connection was lost before the end of the log.', { context: {}, cause });
+    });
+  };
+  // The API counts bytes, so the log is read once more to count lines.
+  const start = tail === undefined ? 0 : await read(false, (log) => startOfLines(untilStopped(log, signal), tail));
+  if (!signal.aborted) await read(follow, (log) => printBody(partFrom(log, start), signal));
+}
+
+/** Returns how many bytes come before the last lines of the log. */
+async function startOfLines(log: AsyncIterable<Uint8Array>, lines: number): Promise<number> {
+  let starts = [0];
+  let size = 0;
+  for await (const bytes of log) {
+    for (let at = bytes.indexOf(lineFeed); at !== -1; at = bytes.indexOf(lineFeed, at + 1)) starts.push(size + at + 1);
+    starts = starts.slice(-lines - 1);
+    size += bytes.length;
+  }
+  // The last line may be unfinished. After a line feed, no line has begun yet.
+  return [...starts, ...(starts.at(-1) === size ? [] : [size])].at(-lines - 1) ?? 0;
+}
+
+const lineFeed = 10;
+
+async function* partFrom(log: AsyncIterable<Uint8Array>, start: number): AsyncGenerator<Uint8Array, void> {
+  let before = start;
+  for await (const bytes of log) {
+    const rest = bytes.subarray(before);
+    before = Math.max(0, before - bytes.length);
+    if (rest.length > 0) yield rest;
+  }
+}
