@@ -76,13 +76,15 @@ describe('With the process runtime', () => {
     tunnel.stderr.setEncoding('utf8').on('data', (text: string) => (said += text));
     const local = await until(() => /http:\S+/.exec(said)?.[0] ?? '', (address) => address !== '', 60_000);
     expect((await fetch(`${local}/health`)).status).toBe(200);
-    tunnel.kill('SIGTERM');
-    expect((await ended)[0]).toBe(0);
 
     const streaming = await open(Number(url.port), `/${id}/8000/`, { headers });
     streaming.resume();
     expect(await server.stop()).toBe(0);
     await expect(fetch(url)).rejects.toThrow('fetch failed');
+    const unreachable = await fetch(`${local}/health`);
+    expect([unreachable.status, await unreachable.text()]).toEqual([502, expect.stringMatching(`^Skep's proxy at ${url.origin} .*ECONNREFUSED`)]);
+    tunnel.kill('SIGTERM');
+    expect((await ended)[0]).toBe(0);
   });
 });
 

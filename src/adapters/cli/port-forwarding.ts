@@ -56,12 +56,13 @@ export async function forwardPort(client: SkepClient, id: string, { local, remot
   if (url === undefined) throw new CommandError(`The sandbox ${id} does not expose the port ${port}. Add it to the ports of its spec.`);
   const stop = stopSignal();
   const headers = { 'X-Session-API-Key': running.session_api_key ?? '', 'X-Skep-Sandbox-Id': id, 'X-Skep-Port': String(port) };
-  const proxy = createProxyServer({ target: new URL(url).origin, headers, changeOrigin: true });
+  const { origin } = new URL(url);
+  const proxy = createProxyServer({ target: origin, headers, changeOrigin: true });
   const server = createServer({ requestTimeout: 0 }, (request, response) => {
     setOrigin(request);
-    proxy.web(request, response).catch(() => {
+    proxy.web(request, response).catch((error: unknown) => {
       if (response.headersSent) response.destroy();
-      else response.writeHead(502).end();
+      else response.writeHead(502, { 'Content-Type': 'text/plain' }).end(`Skep's proxy at ${origin} can't be reached: ${String(error)}\n`);
     });
   });
   const sockets = new Set<Socket>();
