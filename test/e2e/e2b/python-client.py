@@ -32,6 +32,8 @@ def sync_client():
         result = sandbox.commands.run('echo $GREETING; echo oops >&2', on_stdout=printed.append)
         assert (result.stdout, result.stderr, printed) == ('hello\n', 'oops\n', ['hello\n'])
         raises(CommandExitException, lambda: sandbox.commands.run('exit 3'))
+        raises(InvalidArgumentException, lambda: sandbox.commands.run('true', cwd='missing'))
+        assert [one.sandbox_id for one in Sandbox.list(order='asc').next_items()] == [sandbox.sandbox_id]
         assert sandbox.files.write('a/b.txt', 'text').path.endswith('/a/b.txt')
         assert sandbox.files.read('a/b.txt', format='bytes') == b'text'
         assert sandbox.commands.run('cat b.txt', cwd='a').stdout == 'text'
