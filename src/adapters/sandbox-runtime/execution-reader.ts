@@ -2,12 +2,11 @@ import { z } from 'zod';
 import { Failure, isFailureOf } from '../../domain/failure.ts';
 import type { ExecutionState, OutputRequest, OutputStream } from '../../ports/sandbox-executions.ts';
 import { isShellFailure, type ScriptResult, runScript, withScriptTimeLimit, noScriptResult } from './script-result.ts';
-import { pause, realTimers } from '../shared/timeout.ts';
+import { neverAborts, pause, realTimers } from '../shared/timeout.ts';
 import { type ExecutionHost, executionNotFound, type HostExecution } from './execution-host.ts';
 import { type ExecutionScript, scripts } from './execution-scripts.ts';
 import { dropped } from './output-buffer.ts';
 
-const neverAborts = new AbortController().signal;
 /** How often to check a sandbox that can't run a script because it is frozen. */
 const frozenPollMs = 500;
 /** The pauses between two attempts in a sandbox that may end each one at once. */

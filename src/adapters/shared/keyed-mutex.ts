@@ -1,6 +1,4 @@
-import { raceSignal } from './timeout.ts';
-
-const neverAborts = new AbortController().signal;
+import { neverAborts, raceSignal } from './timeout.ts';
 
 /** Runs the tasks of one key one after another, and tasks of different keys at the same time. A failed task does not stop the next. */
 export class KeyedMutex {

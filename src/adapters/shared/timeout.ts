@@ -11,6 +11,9 @@ export const realTimers: Timers = {
   },
 };
 
+/** For work that no caller ends early. */
+export const neverAborts = new AbortController().signal;
+
 /** Rejects with the signal's reason if it fires before the promise settles. */
 export async function raceSignal<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   const aborted = Promise.withResolvers<never>();
