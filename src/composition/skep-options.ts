@@ -175,7 +175,6 @@ export type GitOptions = z.output<typeof gitProvider>;
 export type ProcessRuntimeOptions = z.output<typeof processRuntime>;
 /** Sandboxes as containers of a Docker engine. */
 export type DockerRuntimeOptions = z.output<typeof dockerRuntime>;
-export type RuntimeOptions = z.output<typeof runtime>;
 export type StoreOptions = z.output<typeof store>;
 export type ApiKeyAuthOptions = z.output<typeof auth>;
 

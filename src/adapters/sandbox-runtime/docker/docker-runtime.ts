@@ -47,8 +47,6 @@ export interface DockerRuntimeOptions {
   readonly pullTimeoutMs?: number;
   /** How long a sandbox's processes may take to end after the stop signal, in milliseconds, rounded up to seconds. Default: 10,000. */
   readonly stopGraceMs?: number;
-  /** How often the known states are compared with a list, in addition to the engine's events, in milliseconds. Default: 60,000. */
-  readonly compareMs?: number;
   /** The minimum time between two progress reports of a pull, in milliseconds. Default: 500. */
   readonly progressMs?: number;
   /** The environment with Docker's variables. Default: this process's own. */
@@ -135,7 +133,7 @@ function assemble(options: DockerRuntimeOptions) {
     limitMs: options.pullTimeoutMs ?? 1_800_000,
     progressMs: options.progressMs ?? 500,
   });
-  const watch = new SandboxWatch(engine, lifeEvents, options.compareMs ?? 60_000, () => {
+  const watch = new SandboxWatch(engine, lifeEvents, () => {
     // The engine may have been away, or this process may have replaced one that ended.
     firewall?.forget();
     // If this fails, the next execution in a sandbox tries again.

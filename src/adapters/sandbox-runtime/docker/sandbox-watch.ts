@@ -29,6 +29,8 @@ const EventMessage = z.object({
 
 const firstPauseMs = 100;
 const longestPauseMs = 5_000;
+/** How often the known states are compared with a list, in addition to the engine's events. */
+const compareMs = 60_000;
 
 /** How long after an `unpause` the engine may repeat the `pause` before it. */
 const repeatedMs = 2_000;
@@ -58,8 +60,6 @@ function isRepeatedPause({ thawedAt }: Known, event: ObservedState): boolean {
 export class SandboxWatch {
   readonly #engine: Engine;
   readonly #lifeEvents: LifeEvents;
-  /** How often the known states are compared with a list. */
-  readonly #compareMs: number;
   /** Called each time that the event stream is connected: the engine may have been away. */
   readonly #onConnected: () => void;
   readonly #listeners = new Listeners<string>();
@@ -72,10 +72,9 @@ export class SandboxWatch {
   /** When the present event stream was connected, in milliseconds of this process. Infinity if there is none. */
   #connectedAt = Infinity;
 
-  constructor(engine: Engine, lifeEvents: LifeEvents, compareMs: number, onConnected: () => void) {
+  constructor(engine: Engine, lifeEvents: LifeEvents, onConnected: () => void) {
     this.#engine = engine;
     this.#lifeEvents = lifeEvents;
-    this.#compareMs = compareMs;
     this.#onConnected = onConnected;
   }
 
@@ -153,7 +152,7 @@ export class SandboxWatch {
     stream.socket.setKeepAlive(true, 15_000);
     // The engine's clock, in whole seconds. NaN if the response has no date.
     const openedAt = Date.parse(stream.headers.date ?? '');
-    const comparing = setInterval(() => void this.#compare(openedAt).catch(() => stream.destroy()), this.#compareMs);
+    const comparing = setInterval(() => void this.#compare(openedAt).catch(() => stream.destroy()), compareMs);
     try {
       const reading = this.#read(stream);
       reading.catch(() => {});
