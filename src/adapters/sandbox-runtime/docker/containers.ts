@@ -14,8 +14,6 @@ import { type Observer, stateOf } from './observed-sandbox.ts';
 import { createContainer, startContainer, type StartOptions } from './start-container.ts';
 import type { SandboxWatch } from './sandbox-watch.ts';
 
-type Found = Docker.ContainerInspectInfo;
-
 type Request = (container: Docker.Container, options: { readonly abortSignal: AbortSignal }) => Promise<unknown>;
 
 interface ContainersOptions extends StartOptions {
@@ -164,7 +162,9 @@ export class Containers {
    * Sends a request that leads to the state. Returns the sandbox in that state if it is certain. Returns null if the engine refuses the
    * request. That is an error only if the state is unchanged.
    */
-  async #ask(id: string, before: Found, state: ObservedState | null, request: Request, limitMs?: number): Promise<ObservedSandbox | null> {
+  async #ask(
+    id: string, before: Docker.ContainerInspectInfo, state: ObservedState | null, request: Request, limitMs?: number,
+  ): Promise<ObservedSandbox | null> {
     try {
       await this.#send(before.Id, request, limitMs);
     } catch (error) {

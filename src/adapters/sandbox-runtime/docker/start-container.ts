@@ -24,8 +24,6 @@ export interface StartOptions {
   readonly callTimeoutMs: number;
 }
 
-type Found = Docker.ContainerInspectInfo;
-
 const takenMs = 10;
 
 /**
@@ -34,7 +32,7 @@ const takenMs = 10;
  */
 export async function createContainer(
   options: StartOptions, launch: SandboxLaunch, progress: Progress, signal: AbortSignal,
-): Promise<Found | null> {
+): Promise<Docker.ContainerInspectInfo | null> {
   const { networks } = options;
   const { image, isolation } = launch.spec;
   if (image === null) throw new Refusal({ code: 'image_not_named' });
@@ -57,7 +55,7 @@ export async function createContainer(
 /** The engine reserves a name a moment before its container can be found. So the second caller may have to wait for the container. */
 async function make(
   { engine, publishAddress, callTimeoutMs }: StartOptions, launch: SandboxLaunch, network: string,
-): Promise<Found | null> {
+): Promise<Docker.ContainerInspectInfo | null> {
   const { docker, deployment, call, findByName } = engine;
   const config = containerConfig({ deployment, launch, network, publishAddress });
   const deadline = performance.now() + callTimeoutMs;
@@ -87,7 +85,7 @@ function refusal(image: string, message: string): Reason {
 
 /** Starts a container, in another network if its own is full or gone. If it can't start, the engine keeps the reason. */
 export async function startContainer(
-  { engine, networks, firewall }: StartOptions, found: Found, { id, spec, secrets = {} }: SandboxLaunch,
+  { engine, networks, firewall }: StartOptions, found: Docker.ContainerInspectInfo, { id, spec, secrets = {} }: SandboxLaunch,
 ): Promise<void> {
   const { Id, HostConfig, NetworkSettings } = found;
   if (spec.isolation.network !== 'none') await firewall?.ensure();
