@@ -16,7 +16,7 @@ import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import { permissionSchema } from '../shared/event-data-schemas.ts';
 import type { ConversationRow, Db } from './database.ts';
 import type { EventLog } from './event-store.ts';
-import { deleteRecords, findClaim, findEarlier, keepClaim, purgeRecords } from './idempotency-claims.ts';
+import { deleteRecords, findClaim, insertOnce, keepClaim, purgeRecords } from './idempotency-claims.ts';
 import {
   ChangeListColumn, columnReader, jsonReader, MicroagentsColumn, PossibleTipsColumn, PullRequestsColumn, QueueColumn, StartedMessageColumn,
   reasonOrNull, SandboxParametersColumn, StartPointColumn, TextMapColumn,
@@ -34,16 +34,13 @@ export function createConversationStore(db: Db, log: EventLog, onDamaged: Damage
     replace: (conversation, events = [], claim, activeAt) => replaceConversation(log, conversation, events, claim, activeAt),
 
     insert: (conversation, claim, events = [], limits = unlimitedConversations) =>
-      log.transaction(async (trx, writeEvents) => {
-        const earlier = await findEarlier(trx, 'conversation', conversation.id, claim);
-        if (earlier !== null) return earlier;
+      log.transaction((trx, writeEvents) => insertOnce(trx, 'conversation', conversation.id, claim, async () => {
         const reached = conversationLimitReached(limits, await countForLimits(trx, conversation, limits));
         if (reached !== null) return { kind: 'limit', reached };
         await trx.insertInto('conversations').values(rowOfConversation(conversation)).executeTakeFirst();
-        await keepClaim(trx, 'conversation', claim, conversation.id);
         await writeEvents(events);
-        return { kind: 'inserted' };
-      }),
+        return null;
+      })),
 
     findClaim: (claim) => findClaim(db, 'conversation', claim),
 

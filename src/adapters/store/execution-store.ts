@@ -1,12 +1,9 @@
 import { sql } from 'kysely';
-import {
-  executionLimitReached, type ExecutionLimits, type ExecutionRecord, executionRecordStatuses, isExecutionUnsettled,
-} from '../../domain/execution.ts';
+import { executionLimitReached, type ExecutionRecord, executionRecordStatuses, isExecutionUnsettled } from '../../domain/execution.ts';
 import { pageOf } from '../../domain/page.ts';
-import type { ExecutionStore, InsertExecutionOutcome } from '../../ports/execution-store.ts';
-import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
+import type { ExecutionStore } from '../../ports/execution-store.ts';
 import type { Db, ExecutionRow } from './database.ts';
-import { deleteRecords, findClaim, findEarlier, keepClaim, purgeRecords } from './idempotency-claims.ts';
+import { deleteRecords, findClaim, insertOnce, purgeRecords } from './idempotency-claims.ts';
 import { jsonReader, reasonOrNull, TextsColumn } from './json-columns.ts';
 import { countUpTo, type DamageListener, rowOf, rowReader, enumReader, scanRecords } from './record-rows.ts';
 
@@ -17,7 +14,14 @@ export function createExecutionStore(db: Db, onDamaged: DamageListener = () => {
   const all = db.selectFrom('executions').selectAll();
 
   return {
-    insert: (execution, limits, claim) => db.transaction().execute((trx) => insert(trx, execution, limits, claim)),
+    insert: (execution, limits, claim) =>
+      db.transaction().execute((trx) => insertOnce(trx, 'execution', execution.id, claim, async () => {
+        const count = await countUpTo(trx, running(trx, execution.sandboxId), limits.executionsPerSandbox);
+        const reached = executionLimitReached(limits, count);
+        if (reached !== null) return { kind: 'limit', reached };
+        await trx.insertInto('executions').values(rowOfExecution(execution)).executeTakeFirst();
+        return null;
+      })),
 
     findClaim: (claim) => findClaim(db, 'execution', claim),
 
@@ -68,19 +72,6 @@ export function createExecutionStore(db: Db, onDamaged: DamageListener = () => {
 function running(db: Db, sandboxId: string) {
   const all = db.selectFrom('executions').where('sandbox_id', '=', sandboxId);
   return all.where('status', '=', sql.lit('running')).where('deleted_at', 'is', null);
-}
-
-async function insert(
-  trx: Db, execution: ExecutionRecord, limits: ExecutionLimits, claim: IdempotencyClaim | undefined,
-): Promise<InsertExecutionOutcome> {
-  const earlier = await findEarlier(trx, 'execution', execution.id, claim);
-  if (earlier !== null) return earlier;
-  const count = await countUpTo(trx, running(trx, execution.sandboxId), limits.executionsPerSandbox);
-  const reached = executionLimitReached(limits, count);
-  if (reached !== null) return { kind: 'limit', reached };
-  await trx.insertInto('executions').values(rowOfExecution(execution)).executeTakeFirst();
-  await keepClaim(trx, 'execution', claim, execution.id);
-  return { kind: 'inserted' };
 }
 
 function rowOfExecution(execution: ExecutionRecord): ExecutionRow {

@@ -18,12 +18,19 @@ export async function findClaim(trx: Db, kind: ClaimRow['kind'], claim: Idempote
   return row.fingerprint === claim.fingerprint ? { kind: 'repeated', id: row.record_id } : { kind: 'conflict' };
 }
 
-/** Returns the outcome of an earlier insert of the same record or with the same claim. Null if there was none. */
-export async function findEarlier(
-  trx: Db, kind: ClaimRow['kind'], id: string, claim: IdempotencyClaim | undefined,
-): Promise<ClaimOutcome | { readonly kind: 'inserted' } | null> {
+/**
+ * Inserts a record with its claim, unless an earlier call inserted this record or had this claim. Must be called in a transaction. `insert`
+ * returns null, or why it inserted nothing.
+ */
+export async function insertOnce<R extends { readonly kind: string }>(
+  trx: Db, kind: ClaimRow['kind'], id: string, claim: IdempotencyClaim | undefined, insert: () => Promise<R | null>,
+): Promise<ClaimOutcome | { readonly kind: 'inserted' } | R> {
   const existing = await trx.selectFrom(tables[kind]).select('id').where('id', '=', id).executeTakeFirst();
-  return existing === undefined ? await findClaim(trx, kind, claim) : { kind: 'inserted' };
+  if (existing !== undefined) return { kind: 'inserted' };
+  const otherwise = (await findClaim(trx, kind, claim)) ?? (await insert());
+  if (otherwise !== null) return otherwise;
+  await keepClaim(trx, kind, claim, id);
+  return { kind: 'inserted' };
 }
 
 /** Stores the claim. Must be called in the transaction that writes the record. */

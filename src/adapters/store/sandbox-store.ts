@@ -6,11 +6,10 @@ import { quarantineOwner } from '../../domain/quarantine.ts';
 import { countsAsRunning, isPausedByRule } from '../../domain/sandbox-lifecycle.ts';
 import { limitReached, type LimitReached, type Admission, type SandboxLimits } from '../../domain/admission-limits.ts';
 import { isPooled, pauseKinds, type Sandbox, type SandboxStatus, sandboxStatuses, unowned } from '../../domain/sandbox.ts';
-import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import type { SandboxStore } from '../../ports/sandbox-store.ts';
 import type { Database, Db, SandboxRow } from './database.ts';
 import type { EventLog } from './event-store.ts';
-import { findEarlier, keepClaim, purgeRecords } from './idempotency-claims.ts';
+import { insertOnce, purgeRecords } from './idempotency-claims.ts';
 import {
   columnReader, ExposedUrlsColumn, jsonReader, TextMapColumn, PausedByColumn, reasonOrNull, RefusedColumn, SpecColumn,
 } from './json-columns.ts';
@@ -118,19 +117,16 @@ export async function touchIfRunning(db: Db, id: string, at: number): Promise<bo
 function createSandboxWrites(log: EventLog): SandboxWrites {
   return {
     insert: (sandbox, limits, claim, events = []) =>
-      log.transaction(async (trx, writeEvents) => {
-        const earlier = await findEarlier(trx, 'sandbox', sandbox.id, claim);
-        if (earlier !== null) return earlier;
+      log.transaction((trx, writeEvents) => insertOnce(trx, 'sandbox', sandbox.id, claim, async () => {
         const reached = await checkLimits(trx, sandbox, limits, 'new');
         if (reached !== null) return { kind: 'limit', reached };
         await writeEvents(events);
-        return await insertRow(trx, sandbox, claim);
-      }),
+        await insertRow(trx, sandbox);
+        return null;
+      })),
 
     claimFromPool: (sandbox, member, limits, claim, events = []) =>
-      log.transaction(async (trx, writeEvents) => {
-        const earlier = await findEarlier(trx, 'sandbox', sandbox.id, claim);
-        if (earlier !== null) return earlier;
+      log.transaction((trx, writeEvents) => insertOnce(trx, 'sandbox', sandbox.id, claim, async () => {
         // The member must be running, and have exactly this version.
         const available = pooled(trx).where('id', '=', member.id).where('version', '=', member.version).where('status', '=', 'RUNNING');
         if ((await available.select('id').executeTakeFirst()) === undefined) return { kind: 'stale' };
@@ -138,14 +134,16 @@ function createSandboxWrites(log: EventLog): SandboxWrites {
         if (reached !== null) return { kind: 'limit', reached };
         await trx.deleteFrom('sandboxes').where('id', '=', member.id).executeTakeFirst();
         await writeEvents(events);
-        return await insertRow(trx, sandbox, claim);
-      }),
+        await insertRow(trx, sandbox);
+        return null;
+      })),
 
     insertPooled: (sandbox, fingerprint, size) =>
       log.transaction(async (trx) => {
         if ((await stateOf(trx, sandbox.id)) !== undefined) return { kind: 'inserted' };
         if ((await countUpTo(trx, pooled(trx).where('pool_fingerprint', '=', fingerprint), size)) >= size) return { kind: 'full' };
-        return await insertRow(trx, sandbox, undefined, fingerprint);
+        await insertRow(trx, sandbox, fingerprint);
+        return { kind: 'inserted' };
       }),
 
     replace: (sandbox, events = []) =>
@@ -192,10 +190,8 @@ async function checkLimits(trx: Db, sandbox: Sandbox, limits: SandboxLimits, adm
   return limitReached(limits, counts, admission);
 }
 
-async function insertRow(trx: Db, sandbox: Sandbox, claim?: IdempotencyClaim, fingerprint = ''): Promise<{ readonly kind: 'inserted' }> {
+async function insertRow(trx: Db, sandbox: Sandbox, fingerprint = ''): Promise<void> {
   await trx.insertInto('sandboxes').values({ ...rowOfSandbox(sandbox), pool_fingerprint: fingerprint }).executeTakeFirst();
-  await keepClaim(trx, 'sandbox', claim, sandbox.id);
-  return { kind: 'inserted' };
 }
 
 /** Replaces the row if it is exactly one version older. Keeps activity that was recorded after the caller read the record. */
