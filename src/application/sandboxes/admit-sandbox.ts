@@ -1,11 +1,10 @@
-import { isWorking } from '../../domain/conversation-next-step.ts';
 import { Failure } from '../../domain/failure.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import { applyTransition } from '../../domain/sandbox-lifecycle.ts';
 import type { LimitReached } from '../../domain/admission-limits.ts';
 import { waitAtMost } from '../timers.ts';
 import type { SandboxUseCaseDeps } from './sandboxes.ts';
-import { writeSandbox } from './sandbox-records.ts';
+import { isInUse, writeSandbox } from './sandbox-records.ts';
 
 /** What happens if a limit on running sandboxes is reached: the newcomer is refused, or the longest idle one is paused for it. */
 export type WhenFull = 'refuse' | 'pause_idle';
@@ -59,12 +58,11 @@ async function makeRoom(
 async function longestIdle(
   deps: SandboxUseCaseDeps, ownerId: string | null, tried: Set<string>,
 ): Promise<Sandbox | null> {
-  const { store, executionReconciler, clock, minIdleMs } = deps;
+  const { store, clock, minIdleMs } = deps;
   for (const sandbox of await store.sandboxes.longestIdle(ownerId, maxTries)) {
     if (tried.has(sandbox.id) || clock.now() - sandbox.lastActiveAt < minIdleMs) continue;
     tried.add(sandbox.id);
-    const isInUse = (await store.conversations.findUsing(sandbox.id)).some(isWorking) || (await executionReconciler.keepsAwake(sandbox));
-    if (!isInUse) return sandbox;
+    if (!(await isInUse(deps, sandbox))) return sandbox;
   }
   return null;
 }

@@ -1,4 +1,3 @@
-import { isWorking } from '../../domain/conversation-next-step.ts';
 import { type AnyFailure, isFailure, logFieldsOf, reasonOfFailure } from '../../domain/failure.ts';
 import { dueIdleAction, nextDueAt } from '../../domain/idle-policy.ts';
 import { isSameReason } from '../../domain/reason.ts';
@@ -9,6 +8,7 @@ import type { ReadinessProbe } from '../../ports/readiness-probe.ts';
 import type { Secrets } from '../../ports/secrets.ts';
 import { KeyedWorker, type KeyedRun } from '../keyed-worker.ts';
 import { BackOff, KeyedTimers } from '../timers.ts';
+import { isInUse } from './sandbox-records.ts';
 import type { SandboxDeps } from './sandboxes.ts';
 import { type DecidedStep, SandboxSteps } from './sandbox-steps.ts';
 import type { StartQueue } from './start-queue.ts';
@@ -173,7 +173,8 @@ export class SandboxReconciler {
     const canFreeze = runtime.capabilities.freeze;
     const uninspected = known === null ? stepWithoutInspect(sandbox, canFreeze) : null;
     if (uninspected !== null && !attempted.has(uninspected.kind)) return { ...uninspected, observed: null };
-    const isInUse = await this.#isInUse(sandbox);
+    const seemsIdle = sandbox.status === 'RUNNING' && dueIdleAction(sandbox, clock.now(), canFreeze) !== null;
+    const inUse = seemsIdle && (await isInUse(this.#deps, sandbox));
     let observed = known;
     let failure: AnyFailure | null = null;
     try {
@@ -182,14 +183,7 @@ export class SandboxReconciler {
       if (!isFailure(error)) throw error;
       failure = error;
     }
-    const step = nextSandboxStep(sandbox, observed, clock.now(), { canFreeze, isInUse, rerun: attempted.has('resume') });
+    const step = nextSandboxStep(sandbox, observed, clock.now(), { canFreeze, isInUse: inUse, rerun: attempted.has('resume') });
     return failure !== null && step.kind === 'none' ? failure : { ...step, observed };
-  }
-
-  /** Returns true if an agent or an execution works in a sandbox that seems idle: its activity may have been lost. */
-  async #isInUse(sandbox: Sandbox): Promise<boolean> {
-    const { runtime, clock, store, executionReconciler } = this.#deps;
-    if (sandbox.status !== 'RUNNING' || dueIdleAction(sandbox, clock.now(), runtime.capabilities.freeze) === null) return false;
-    return (await store.conversations.findUsing(sandbox.id)).some(isWorking) || (await executionReconciler.keepsAwake(sandbox));
   }
 }

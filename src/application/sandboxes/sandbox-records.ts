@@ -1,3 +1,4 @@
+import { isWorking } from '../../domain/conversation-next-step.ts';
 import { type EventActor, sandboxMovedEvents } from '../../domain/event.ts';
 import { Failure, isFailure } from '../../domain/failure.ts';
 import { applyTransition, type SandboxTransition, type TransitionChange } from '../../domain/sandbox-lifecycle.ts';
@@ -23,6 +24,11 @@ export async function getSandbox(store: Store, scope: OwnerScope, id: string): P
   const sandbox = await findSandbox(store, scope, id);
   if (sandbox === null) throw new Failure('sandbox_not_found', { id });
   return sandbox;
+}
+
+/** Returns true if an agent or an execution works in the sandbox. Its record may say otherwise: activity may have been lost. */
+export async function isInUse({ store, executionReconciler }: SandboxDeps, sandbox: Sandbox): Promise<boolean> {
+  return (await store.conversations.findUsing(sandbox.id)).some(isWorking) || (await executionReconciler.keepsAwake(sandbox));
 }
 
 /** Writes the changed sandbox with its event. Returns false if somebody else wrote first. */
