@@ -22,7 +22,7 @@ import {
   reasonOrNull, SandboxParametersColumn, StartPointColumn, TextMapColumn,
 } from './json-columns.ts';
 import {
-  compiledOnce, countUpTo, type DamageListener, withoutIndex, orNull, rowOf, rowReader, enumReader, scanRecords,
+  compiledOnce, countUpTo, type DamageListener, withoutIndex, orNull, rowOf, rowReader, enumReader, scanPage,
 } from './record-rows.ts';
 import { touchIfRunning } from './sandbox-store.ts';
 
@@ -65,7 +65,7 @@ export function createConversationStore(db: Db, log: EventLog, onDamaged: Damage
       return (await users.execute()).map(conversationOf);
     },
 
-    scanUnsettled: (afterId, limit) => scanRecords({
+    scanUnsettled: (afterId, limit) => scanPage({
       // A literal, because it must match the partial index.
       rowsAfter: (id, count) => all.where('unsettled', '=', sql.lit(1)).where('id', '>', id).orderBy('id').limit(count).execute(),
       read: conversationOf,

@@ -5,7 +5,7 @@ import type { ExecutionStore } from '../../ports/execution-store.ts';
 import type { Db, ExecutionRow } from './database.ts';
 import { deleteRecords, findClaim, insertOnce, purgeRecords } from './idempotency-claims.ts';
 import { jsonReader, reasonOrNull, TextsColumn } from './json-columns.ts';
-import { countUpTo, type DamageListener, rowOf, rowReader, enumReader, scanRecords } from './record-rows.ts';
+import { countUpTo, type DamageListener, rowOf, rowReader, enumReader, scanPage } from './record-rows.ts';
 
 /** The maximum number of ended executions to return for deletion. */
 const maxEnded = 100;
@@ -57,7 +57,7 @@ export function createExecutionStore(db: Db, onDamaged: DamageListener = () => {
       return rows.map(executionOf);
     },
 
-    scanUnsettled: (afterId, limit) => scanRecords({
+    scanUnsettled: (afterId, limit) => scanPage({
       // A literal, because it must match the partial index.
       rowsAfter: (id, count) => all.where('unsettled', '=', sql.lit(1)).where('id', '>', id).orderBy('id').limit(count).execute(),
       read: executionOf,

@@ -110,7 +110,7 @@ interface Scan<R, T> {
 }
 
 /** Returns records after the id, fewer than `limit` only at the end. Leaves out damaged ones, so that the others are still kept up. */
-export async function scanRecords<R extends { readonly id: string }, T>(
+export async function scanPage<R extends { readonly id: string }, T>(
   { rowsAfter, read, onDamaged }: Scan<R, T>, afterId: string | null, limit: number,
 ): Promise<readonly T[]> {
   const records: T[] = [];

@@ -14,7 +14,7 @@ import {
   columnReader, ExposedUrlsColumn, jsonReader, TextMapColumn, PausedByColumn, reasonOrNull, RefusedColumn, SpecColumn,
 } from './json-columns.ts';
 import {
-  compiledOnce, countUpTo, type DamageListener, withoutIndex, orNull, rowOf, rowReader, enumReader, scanRecords,
+  compiledOnce, countUpTo, type DamageListener, withoutIndex, orNull, rowOf, rowReader, enumReader, scanPage,
 } from './record-rows.ts';
 import { type SandboxSearch, searchSandboxes } from './sandbox-search.ts';
 
@@ -69,7 +69,7 @@ export function createSandboxStore(db: Db, log: EventLog, onDamaged: DamageListe
     countByStatus: (scope) => countSandboxes(db, scope),
     findFailedOrSlow: (scope, startingBefore, limit) => findFailedOrSlow(db, scope, startingBefore, limit),
 
-    scan: (afterId, limit) => scanRecords({
+    scan: (afterId, limit) => scanPage({
       rowsAfter: (id, count) => all.where('removed_at', 'is', null).where('id', '>', id).orderBy('id').limit(count).execute(),
       read: sandboxOf,
       onDamaged: (id) => onDamaged({ kind: 'sandbox', id }),
