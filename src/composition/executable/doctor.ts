@@ -15,7 +15,7 @@ import { createContainer, resolve } from '../create-skep.ts';
 import { all, tokens } from '../wiring/tokens.ts';
 import { checkKey } from './first-screen.ts';
 import { type Finding, finding, findingsJson, findingsText, hasFailed } from './doctor-findings.ts';
-import { explain, listenProblem, reasonOfError } from './explain-error.ts';
+import { codeOfError, explain, listenProblem } from './explain-error.ts';
 import { checkRuntime } from './doctor-runtime.ts';
 
 /** Prints the configuration and the state of each part. Returns 1 if a part does not answer. Leaves everything as it is. */
@@ -52,7 +52,7 @@ async function checkParts(config: SkepConfig, env: NodeJS.ProcessEnv): Promise<r
     try {
       found.push(...(await contents()));
     } catch (error) {
-      found.push(finding('check_failed', { part, reason: reasonOfError(error), detail: explain(error) }));
+      found.push(finding('check_failed', { part, reason: codeOfError(error), detail: explain(error) }));
     }
   };
   await check('store', async () => {

@@ -25,7 +25,7 @@ function isStoreRefusal(error: Error): error is StoreRefused {
 const expected: ReadonlySet<string> = new Set(['ConfigError', 'DeploymentFileDamaged']);
 
 /** Returns the code of an expected error, for programs. Null for any other error. */
-export function reasonOfError(error: unknown): string | null {
+export function codeOfError(error: unknown): string | null {
   if (isFailure(error)) return error.code;
   if (error instanceof Error && isStoreRefusal(error)) return error.reason;
   return error instanceof ConfigError ? 'configuration_invalid' : null;
