@@ -50,6 +50,12 @@ export function goneMessage(problem: AnyProblem): string | null {
   return isGone ? `The running sandbox was not found. ${detailOf(problem)}` : null;
 }
 
+/** Returns the message about the problem. Only Skep's own clients know the headers that the usual message names. */
+export function messageOf(problem: AnyProblem): string {
+  if (problem.code !== 'unauthorized') return detailOf(problem);
+  return 'The key or the token is missing, unknown, expired or revoked. Create a key: skep keys create NAME --format e2b';
+}
+
 /** Converts the error to the protocol's form. A sandbox that is gone or stopped is `unavailable`, as in E2B. */
 export function connectErrorOf(error: unknown, context: RequestContext): ConnectError {
   if (error instanceof ConnectError) return error;
@@ -57,7 +63,7 @@ export function connectErrorOf(error: unknown, context: RequestContext): Connect
   const gone = goneMessage(problem);
   if (gone !== null) return new ConnectError('unavailable', gone);
   const code = problem.code === 'wrong_file_type' ? 'invalid_argument' : codesByStatus[httpStatusOf(problem.code)];
-  return new ConnectError(code ?? 'internal', detailOf(problem));
+  return new ConnectError(code ?? 'internal', messageOf(problem));
 }
 
 /** The largest message of a request, in bytes. Input for a process comes in such a message. */

@@ -3,12 +3,12 @@ import { Router } from 'express';
 import { z } from 'zod';
 import { Failure } from '../../domain/failure.ts';
 import type { SandboxStatus } from '../../domain/sandbox.ts';
-import { type AnyProblem, detailOf, problemOf, httpStatusOf } from '../http/problems.ts';
+import { type AnyProblem, problemOf, httpStatusOf } from '../http/problems.ts';
 import type { HttpHandler, RequestContext } from '../http/request-context.ts';
 import { bytesReader, headerOf, readQuery, takeBody } from '../http/request-input.ts';
 import { realTimers, startTimeout, type Timeout } from '../shared/timeout.ts';
 import {
-  ConnectError, connectErrorOf, goneMessage, maxMessageBytes, type Method, parseBody, sendMessages, type Service, type ServiceCall,
+  ConnectError, connectErrorOf, goneMessage, maxMessageBytes, messageOf, type Method, parseBody, sendMessages, type Service, type ServiceCall,
 } from './connect-protocol.ts';
 import { controlRoutes, type ControlRoute, unsupported } from './control-api.ts';
 import { download, upload } from './file-transfer.ts';
@@ -97,7 +97,7 @@ interface RestError {
 function restErrorOf(problem: AnyProblem): RestError {
   const status = httpStatusOf(problem.code);
   const isInvalid = status === 422 || problem.code === 'wrong_file_type';
-  return { status: isInvalid ? 400 : status, message: detailOf(problem) };
+  return { status: isInvalid ? 400 : status, message: messageOf(problem) };
 }
 
 /** A stream has no end of its own. Streams and transfers count against the limit of the key's streams. */
