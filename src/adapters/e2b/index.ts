@@ -8,7 +8,8 @@ import type { HttpHandler, RequestContext } from '../http/request-context.ts';
 import { bytesReader, headerOf, readQuery, takeBody } from '../http/request-input.ts';
 import { realTimers, startTimeout, type Timeout } from '../shared/timeout.ts';
 import {
-  ConnectError, connectErrorOf, goneMessage, maxMessageBytes, messageOf, type Method, parseBody, sendMessages, type Service, type ServiceCall,
+  ConnectError, connectErrorOf, goneMessage, maxMessageBytes, messageOf, type Method, parseBody, sendMessages, type Service,
+  type ServiceCall,
 } from './connect-protocol.ts';
 import { controlRoutes, type ControlRoute, unsupported } from './control-api.ts';
 import { download, upload } from './file-transfer.ts';
