@@ -78,7 +78,6 @@ async function requireDirectory({ skep, scope, sandboxId, ends }: ServiceCall, p
   if (found?.type !== 'directory') throw new ConnectError('invalid_argument', `The working directory ${path} does not exist.`);
 }
 
-
 /** The exit code of a command that could not be run. */
 const notRunCode = 126;
 
