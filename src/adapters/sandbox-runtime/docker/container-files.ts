@@ -105,9 +105,13 @@ export class ContainerFiles {
     return found === null || found.type === 'symlink' ? null : await this.#read(found.path, async ({ entry }) => entry);
   }
 
-  /** Returns the engine's tar of a path. It fails when the signal fires. Null if nothing is there. */
+  /** Returns the engine's tar of a path. It fails when the signal fires. Null if nothing is there, or a link that leads to itself. */
   async archive(path: string, signal: AbortSignal): Promise<IncomingMessage | null> {
-    const response = await unlessMissing(this.#call((abortSignal) => this.#container.getArchive({ path, abortSignal }), { signal }));
+    const reading = unlessMissing(this.#call((abortSignal) => this.#container.getArchive({ path, abortSignal }), { signal }));
+    const response = await reading.catch((error: unknown) => {
+      if (/too many links/i.test(messageOf(error))) return null;
+      throw error;
+    });
     return response === null ? null : streamed(response, signal);
   }
 
