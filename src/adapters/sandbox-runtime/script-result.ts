@@ -34,11 +34,13 @@ export async function runScript(
   host: Pick<ExecutionHost, 'run'>, sandboxId: string, command: readonly string[], signal: AbortSignal, isShort = true,
 ): Promise<ScriptResult> {
   const execution = await host.run(sandboxId, command, signal, { isShort });
-  return killOnFailure(execution, async () => {
+  const result = await killOnFailure(execution, async () => {
     const [out, err] = [execution.stdout, execution.stderr].map((stream) => readText(stream, () => noScriptResult));
     const [output = '', code] = await raceSignal(Promise.all([out, execution.exited, err]), signal);
     return { output, code };
   });
+  // Without room for a process, a shell in the sandbox can't start the script. The engine can, if the script is not short.
+  return isShort && isShellFailure(result.code) ? runScript(host, sandboxId, command, signal, false) : result;
 }
 
 /** If the work fails, kills the execution. Does not wait for that, since the sandbox could delay it. */

@@ -179,6 +179,20 @@ describeWithDocker('Shells that wait in Docker containers', () => {
     await eventually('one shell waits', async () => (await shells(id)).length === 1);
   });
 
+  test('are not needed to end a command that leaves no room for another process', async () => {
+    const { runtime: { executions }, id } = await started(images.debian);
+    const fill = async (): Promise<string> => {
+      const executionId = await begin(executions, id, '(while sleep 1000 & do :; done); exec sleep 1001');
+      await eventually('it fills the sandbox', async () => (await processes(id)).some(({ args }) => args === 'sleep 1001'));
+      return executionId;
+    };
+    const killed = await fill();
+    await executions.signal(id, killed, 'SIGKILL');
+    expect((await end(executions, id, killed)).code).toBe(137);
+    await executions.remove(id, await fill());
+    expect((await processes(id)).filter(({ args }) => args.startsWith('sleep 100'))).toHaveLength(1);
+  });
+
   test.each(['UID', 'GROUPS'])('do not run a command with an environment that bash refuses: %s', async (name) => {
     const { runtime: { executions }, id } = await started(images.debian);
     await engine.ask(id, 'ln -sf bash /bin/sh', 'root');
