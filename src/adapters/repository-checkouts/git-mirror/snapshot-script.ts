@@ -24,6 +24,8 @@ g() {
 }
 base=$1
 shift
+[ -e .git ] || exit ${exitCodes.noDescent}
+g rev-parse --git-dir >/dev/null || exit 128
 head=$(g rev-parse -q --verify 'HEAD^{commit}' || :)
 if [ "$base" != "$head" ] && [ -n "$base" ]; then g merge-base --is-ancestor "$base" "\${head:-none}" || exit ${exitCodes.noDescent}; fi
 objects=$(cd "$(g rev-parse --git-path objects)" && pwd -P) || exit ${exitCodes.noDescent}
@@ -44,8 +46,12 @@ add() (
 # one pack. Loose objects would take several times as long.
 g update-index -q --refresh >/dev/null 2>&1 || :
 # Exit code 1 means that some files can't be added. Any other one means that none was. A folder that git can't open is only a warning.
-status=0
-add "$@" || status=$?
+# A file that is gone before git reads it ends git, so then git lists the files again.
+for each in 1 2 3 4 5; do
+  status=0
+  add "$@" || status=$?
+  [ -n "$(sed -n '/^fatal: .*: No such file or directory$/p' "$work/report")" ] || break
+done
 cat "$work/report" >&2
 complete=1
 case $status in

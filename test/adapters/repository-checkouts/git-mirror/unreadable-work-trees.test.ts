@@ -2,6 +2,7 @@ import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { executeIn } from '../../../contracts/work-tree.ts';
+import { list, reasonOf, take } from './snapshot-support.ts';
 import { createScene, never, open } from './support.ts';
 
 // Otherwise root may read everything.
@@ -27,4 +28,27 @@ test.each([
   await using snapshot = await mirror.takeSnapshot(request, never);
   expect(snapshot.complete).toBe(false);
   expect(await mirror.listChanges(request, never)).toMatchObject({ complete: false, files: await snapshot.files(never) });
+});
+
+test('a snapshot has the changes without a file that is removed while git reads the others', async () => {
+  const scene = await createScene();
+  const mirror = scene.mirror();
+  const tree = await open(mirror, scene.request);
+  await writeFile(join(tree.folder, '.gitattributes'), 'first filter=remove\n');
+  await tree.git('config', 'filter.remove.clean', 'rm -f gone*; cat');
+  for (const read of [() => list(mirror, tree), () => take(mirror, tree)]) {
+    for (const name of ['first', 'gone', 'gone too']) await writeFile(join(tree.folder, name), 'x\n');
+    const found = await read();
+    const files = typeof found.files === 'function' ? await found.files(never) : found.files;
+    expect([found.complete, files.map(({ path }) => path)]).toEqual([true, ['.gitattributes', 'first']]);
+  }
+});
+
+test('a snapshot is refused with the text of git if git can not open the repository', async () => {
+  const scene = await createScene();
+  const mirror = scene.mirror();
+  const tree = await open(mirror, scene.request);
+  await writeFile(join(tree.folder, '.git/config'), '[\n');
+  const reason = { code: 'snapshot_failed', exitCode: 128, output: expect.stringContaining('bad config line 1') };
+  expect([await reasonOf(list(mirror, tree)), await reasonOf(take(mirror, tree))]).toEqual([reason, reason]);
 });
