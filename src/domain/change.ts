@@ -121,6 +121,7 @@ export interface ChangeReasonData {
   branch_moved: None;
   /** There is a branch `a`, and this one is `a/b`, or the reverse. */
   branch_name_conflict: None;
+  branch_name_too_long: None;
   /** The credential may read the repository, but not push. */
   push_forbidden: None;
   /** The credential may push, but not open pull requests. */

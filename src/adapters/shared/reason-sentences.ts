@@ -161,6 +161,7 @@ export const changeReasons = {
     'It is checked out in a work tree of the repository. Check out another branch there, or choose another branch here.',
   branch_moved: () => 'It has commits that this conversation did not push. Choose another one.',
   branch_name_conflict: () => "Its name conflicts with another branch: a repository can't have both `a` and `a/b`. Choose another one.",
+  branch_name_too_long: () => 'Its name is too long for the repository. Choose a shorter one.',
   push_forbidden: () => "The deployment's credential may read the repository, but not push to it. Allow pushes, and publish again.",
   pull_request_forbidden: () => "The deployment's credential may push, but not open pull requests. Allow it there, and publish again.",
   drafts_unsupported: () => 'Its host has no drafts for this repository. Publish again without draft.',

@@ -81,7 +81,9 @@ export async function commitAll(snapshot: SnapshotFolder, request: SnapshotCommi
     if (same.code === 0) return head;
     if (same.code !== 1) requireIntact(same);
   }
-  const { name, email } = request.author;
+  const { email } = request.author;
+  // Git leaves these characters out at the ends of a name, and refuses an empty one.
+  const name = /[^\s.,:;<>"'\\]/u.test(request.author.name) ? request.author.name : email;
   const before = head === null ? null : await git.run({ args: ['log', '-1', '--format=%ct', head], folder }, signal);
   const date = `@${Math.max(Math.floor(request.at / 1000), Number(before?.stdout ?? 0))} +0000`;
   const author = { GIT_AUTHOR_NAME: name, GIT_AUTHOR_EMAIL: email, GIT_AUTHOR_DATE: date };
@@ -104,6 +106,9 @@ const flags = ['--porcelain', '--no-verify', '--no-signed', '--no-follow-tags', 
 const refusals = [
   // Git can't have a branch `a` beside `a/b`.
   [/cannot create 'refs|directory file conflict/u, 'branch_name_conflict'],
+  [/File name too long/u, 'branch_name_too_long'],
+  [/No space left|quota exceeded/iu, 'disk_full'],
+  [/Permission denied|Read-only file system/u, 'push_forbidden'],
   [/Unable to create '[^\n]+\.lock'/u, 'locked'],
   // Hosts report two pushes at once in several ways.
   [/stale info|fetch first|incorrect old value|already exists|failed to (?:lock|update ref)|cannot lock ref/u, 'branch_moved'],

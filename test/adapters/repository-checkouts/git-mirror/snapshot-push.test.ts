@@ -40,7 +40,7 @@ describe('A push', () => {
     expect(spawnSync('grep', ['-rqF', authorization.split(' ')[1] ?? '', scene.root]).status).toBe(1);
   });
 
-  test('is refused if the name conflicts with another branch, or if another program has locked the branch', async () => {
+  test('is refused if the name is too long, if it conflicts with another branch, or if another program has locked the branch', async () => {
     const scene = await createScene({ commits: commits(1), branches: { main: 'c0', 'topic/part': 'c0' } });
     const mirror = scene.mirror();
     const tree = await open(mirror, scene.request);
@@ -49,11 +49,24 @@ describe('A push', () => {
     const commit = await snapshot.commit(change, never);
     const push = (branch: string): Promise<void> => snapshot.push({ request: { ...scene.request, branch }, commit, expected: null }, never);
     for (const branch of ['topic', 'topic/part/more']) expect(await reasonOf(push(branch))).toEqual({ code: 'branch_name_conflict' });
+    expect(await reasonOf(push('x'.repeat(251)))).toEqual({ code: 'branch_name_too_long' });
     const lock = join(scene.served, 'acme/shop.git/refs/heads/one.lock');
     await writeFile(lock, '');
     expect(await reasonOf(push('one'))).toEqual({ code: 'locked' });
     await rm(lock);
     await push('one');
+  });
+
+  test.each(['...', ' "<>" '])('of a commit whose author has a name that git does not take has the address instead: %s', async (name) => {
+    const scene = await createScene();
+    const mirror = scene.mirror();
+    const tree = await open(mirror, scene.request);
+    await writeFile(join(tree.folder, 'new'), 'new\n');
+    await using snapshot = await take(mirror, tree);
+    const commit = await snapshot.commit({ ...change, author: { ...change.author, name } }, never);
+    await snapshot.push({ request: { ...scene.request, branch: 'skep/one' }, commit, expected: null }, never);
+    const pushed = await open(mirror, { ...scene.request, branch: 'skep/one' });
+    expect(await pushed.git('log', '-1', '--format=%an <%ae>')).toBe('ann@example.com <ann@example.com>');
   });
 
   test('is refused if an object of the commits is missing', async () => {
