@@ -25,10 +25,10 @@ g() {
 base=$1
 shift
 [ -e .git ] || exit ${exitCodes.noDescent}
-g rev-parse --git-dir >/dev/null || exit 128
+objects=$(g rev-parse --git-path objects) || exit 128
 head=$(g rev-parse -q --verify 'HEAD^{commit}' || :)
 if [ "$base" != "$head" ] && [ -n "$base" ]; then g merge-base --is-ancestor "$base" "\${head:-none}" || exit ${exitCodes.noDescent}; fi
-objects=$(cd "$(g rev-parse --git-path objects)" && pwd -P) || exit ${exitCodes.noDescent}
+objects=$(cd "$objects" && pwd -P) || exit ${exitCodes.noDescent}
 index=$(g rev-parse --git-path index)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
