@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { isFailureOf } from '../../domain/failure.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { fetchBounded } from '../shared/bounded-fetch.ts';
-import type { ProviderFailures } from '../shared/provider-failures.ts';
+import { defaultRateLimitMs, longestRateLimitMs, type ProviderFailures } from '../shared/provider-failures.ts';
 import { createSemaphore, type Semaphore } from '../shared/semaphore.ts';
 import { pause } from '../shared/timeout.ts';
 
@@ -143,18 +143,13 @@ interface RateLimit {
   readonly waitMs: number;
 }
 
-// The wait if the host names no time: the period of most of GitLab's limits, and GitHub's recommendation.
-const defaultWaitMs = 60_000;
-// A longer wait is a mistake of the host, and would lock the deployment out.
-const longestWaitMs = 24 * 3_600_000;
-
 /** Reads the headers with the prefix. Ignores the reset time while requests are left, because it may be that of another limit. */
 export function rateLimitIn(headers: Headers, prefix: 'x-ratelimit' | 'ratelimit', refused: boolean, clock: Clock): RateLimit {
   const reset = headers.get(`${prefix}-reset`) ?? '';
   const isKnown = isExhausted(headers, prefix) && /^\d+$/u.test(reset);
   const untilReset = isKnown ? Number(reset) * 1000 - hostTime(headers, clock) : null;
-  const waitMs = refused ? Math.max(retryAfter(headers, clock) ?? untilReset ?? defaultWaitMs, 1000) : Math.max(untilReset ?? 0, 0);
-  return { refused, waitMs: Math.min(waitMs, longestWaitMs) };
+  const waitMs = refused ? Math.max(retryAfter(headers, clock) ?? untilReset ?? defaultRateLimitMs, 1000) : Math.max(untilReset ?? 0, 0);
+  return { refused, waitMs: Math.min(waitMs, longestRateLimitMs) };
 }
 
 export function isExhausted(headers: Headers, prefix: string): boolean {

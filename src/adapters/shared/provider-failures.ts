@@ -9,6 +9,11 @@ export function isOutage(error: unknown): boolean {
   return isFailureOf(error, 'provider_timeout') || (isFailureOf(error, 'provider_failed') && outageReasons.has(error.context.reason.code));
 }
 
+/** How long a refused client waits if the host names no time: the period of most of GitLab's limits, and GitHub's recommendation. */
+export const defaultRateLimitMs = 60_000;
+/** A longer wait is a mistake of the host, and would lock the deployment out. */
+export const longestRateLimitMs = 24 * 3_600_000;
+
 export type ProviderFailures = ReturnType<typeof providerFailures>;
 
 /** Creates the failures of a git provider. A text is for a reason without a code. It must not be the host's, which may hold a secret. */

@@ -2,7 +2,7 @@ import type { Reason } from '../../../domain/reason.ts';
 import { Failure } from '../../../domain/failure.ts';
 import type { CheckoutRequest } from '../../../ports/repository-checkouts.ts';
 import type { GitExit } from '../../shared/git-process.ts';
-import { providerFailures } from '../../shared/provider-failures.ts';
+import { defaultRateLimitMs, longestRateLimitMs, providerFailures } from '../../shared/provider-failures.ts';
 
 /** Git failed because of the state of the mirror. The mirror is then made again, once. */
 export class Corruption extends Error {}
@@ -45,11 +45,9 @@ export function failureOfStatus({ provider, repository, remote }: CheckoutReques
   return unexpected(status, cause);
 }
 
-const defaultWaitMs = 60_000;
-const longestWaitMs = 24 * 3_600_000;
-
 function retryAfterMs(retryAfter: string | null): number {
-  return retryAfter !== null && /^\d{1,9}$/u.test(retryAfter) ? Math.min(Number(retryAfter) * 1000, longestWaitMs) : defaultWaitMs;
+  const isKnown = retryAfter !== null && /^\d{1,9}$/u.test(retryAfter);
+  return isKnown ? Math.min(Number(retryAfter) * 1000, longestRateLimitMs) : defaultRateLimitMs;
 }
 
 export function branchNotFound({ repository }: CheckoutRequest, branch: string): Failure {
