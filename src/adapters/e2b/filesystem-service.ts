@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { isFailureOf } from '../../domain/failure.ts';
 import type { FileEntry } from '../../domain/file-entry.ts';
 import { toTimestamp } from '../http/common-schemas.ts';
-import { pause, realTimers } from '../shared/timeout.ts';
+import { realTimers, sleep } from '../shared/timeout.ts';
 import { callOf, ConnectError, type Service, type ServiceCall, streamOf } from './connect-protocol.ts';
 
 const path = z.object({ path: z.string().default('') });
@@ -99,7 +99,7 @@ async function* watchDir(call: ServiceCall, message: z.output<typeof watched>): 
   let watch = await startWatch(call, message);
   yield { start: {} };
   for (;;) {
-    await pause(realTimers, watchEveryMs, call.ends);
+    await sleep(realTimers, watchEveryMs, call.ends);
     const { changes, next } = await readChanges(call, watch);
     for (const filesystem of changes) yield { filesystem };
     watch = next;

@@ -4,7 +4,7 @@ import type { Clock } from '../../ports/clock.ts';
 import { fetchBounded } from '../shared/bounded-fetch.ts';
 import { defaultRateLimitMs, longestRateLimitMs, type ProviderFailures } from '../shared/provider-failures.ts';
 import { createSemaphore, type Semaphore } from '../shared/semaphore.ts';
-import { pause } from '../shared/timeout.ts';
+import { sleep } from '../shared/timeout.ts';
 
 /** A request that may be repeated: it only reads, or the caller handles an earlier success. */
 export interface HttpRequest {
@@ -93,7 +93,7 @@ export class HttpClient {
     for (let retries = 0; ; retries += 1) {
       const result = await this.#semaphore.use(signal, () => this.#sendOnce(request, signal, spent)).catch(rethrowUnlessConnectionLost);
       const waitMs = retries < maxRetries ? retryWait(result, request, retries, clock) : null;
-      if (waitMs !== null) await pause(clock, waitMs, signal);
+      if (waitMs !== null) await sleep(clock, waitMs, signal);
       else if (result instanceof Error) throw result;
       else return result;
     }

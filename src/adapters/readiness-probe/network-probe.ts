@@ -1,7 +1,7 @@
 import http from 'node:http';
 import https from 'node:https';
 import { connect } from 'node:net';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { ProbeMiss } from '../../domain/readiness.ts';
 import type { ReadinessProbe } from '../../ports/readiness-probe.ts';
 
@@ -23,7 +23,7 @@ export function createNetworkProbe({ attemptMs = 1_000 } = {}): ReadinessProbe {
         if (miss === null) return;
         missed(miss);
         // Throws the signal's reason instead of the abort error of the pause.
-        await pause(pauseMs, undefined, { signal }).catch(() => signal.throwIfAborted());
+        await sleep(pauseMs, undefined, { signal }).catch(() => signal.throwIfAborted());
       }
     },
   };

@@ -1,4 +1,4 @@
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Failure } from '../../domain/failure.ts';
 import type { Reason } from '../../domain/reason.ts';
 import type { ExecutionStart, ExecutionState } from '../../ports/sandbox-executions.ts';
@@ -99,7 +99,7 @@ export class AttachedExecution {
     const drained = Promise.all([this.#drain(stdout, this.stdout), this.#drain(stderr, this.#isTerminal ? this.stdout : this.stderr)]);
     const code = await Promise.race([this.execution.exited, ...(this.isDurable ? [connectionLost(drained)] : [])]);
     for (const output of [this.stdout, this.stderr]) output.release();
-    await Promise.race([drained, pause(openOutputMs, undefined, { ref: false })]);
+    await Promise.race([drained, sleep(openOutputMs, undefined, { ref: false })]);
     this.#exit = { code };
     for (const output of [this.stdout, this.stderr]) output.finish();
     this.#over.abort(new Error('the command has ended'));
@@ -118,5 +118,5 @@ export class AttachedExecution {
 /** The supervisor holds its outputs open until it ends. If they end without an exit code, the connection to it was lost. */
 async function connectionLost(drained: Promise<unknown>): Promise<null> {
   await drained;
-  return await pause(lateExitMs, null, { ref: false });
+  return await sleep(lateExitMs, null, { ref: false });
 }

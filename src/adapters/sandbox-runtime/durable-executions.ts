@@ -5,7 +5,7 @@ import type {
   TerminalSize,
 } from '../../ports/sandbox-executions.ts';
 import { createSingleFlight } from '../shared/single-flight.ts';
-import { pause, raceSignal, realTimers } from '../shared/timeout.ts';
+import { raceSignal, realTimers, sleep } from '../shared/timeout.ts';
 import { AttachedExecution } from './attached-execution.ts';
 import { readFirstLine, killOnFailure, noScriptResult } from './script-result.ts';
 import { type ExecutionHost, executionNotFound } from './execution-host.ts';
@@ -60,7 +60,7 @@ export class DurableExecutions implements SandboxExecutions {
       const state = await this.#reader.readState(sandboxId, executionId, true, signal);
       if (state.status !== 'running') return state;
       // The sandbox may have removed the file that the script waits for. Then each wait returns at once.
-      await pause(realTimers, waitMs, signal);
+      await sleep(realTimers, waitMs, signal);
     }
   }
 

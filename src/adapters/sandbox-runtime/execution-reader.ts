@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { Failure, isFailureOf } from '../../domain/failure.ts';
 import type { ExecutionState, OutputRequest, OutputStream } from '../../ports/sandbox-executions.ts';
 import { isShellFailure, type ScriptResult, runScript, withScriptTimeLimit, noScriptResult } from './script-result.ts';
-import { neverAborts, pause, realTimers } from '../shared/timeout.ts';
+import { neverAborts, realTimers, sleep } from '../shared/timeout.ts';
 import { type ExecutionHost, executionNotFound, type HostExecution } from './execution-host.ts';
 import { type ExecutionScript, scripts } from './execution-scripts.ts';
 import { dropped } from './output-buffer.ts';
@@ -120,7 +120,7 @@ export class ExecutionReader {
         stop();
       }
       // The sandbox was stopped meanwhile, or it killed the script, which it can do each time.
-      await pause(realTimers, waitMs, signal);
+      await sleep(realTimers, waitMs, signal);
     }
   }
 
@@ -176,7 +176,7 @@ export class ExecutionReader {
   /** Waits until the sandbox has another state or life. Until then, nothing changes its files. */
   async #waitForChange(sandboxId: string, state: string, lifeId: string, signal: AbortSignal): Promise<void> {
     for (;;) {
-      await pause(realTimers, frozenPollMs, signal);
+      await sleep(realTimers, frozenPollMs, signal);
       const now = await this.#observe(sandboxId);
       if (now.state !== state || now.lifeId !== lifeId || state === 'running') return;
     }

@@ -76,7 +76,7 @@ export async function withTimeout<T>(limit: Timeout, work: (signal: AbortSignal)
 }
 
 /** Waits for `ms`. Rejects with the signal's reason if it fires first. */
-export function pause(timers: Timers, ms: number, signal: AbortSignal): Promise<void> {
+export function sleep(timers: Timers, ms: number, signal: AbortSignal): Promise<void> {
   const workOver = Promise.withResolvers<void>();
   const cancel = timers.after(ms, workOver.resolve);
   return raceSignal(workOver.promise, signal).finally(cancel);

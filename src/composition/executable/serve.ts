@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { flushCompileCache } from 'node:module';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { stopSignal } from '../../adapters/cli/console.ts';
 import type { ProxyAddress } from '../../adapters/http/index.ts';
@@ -68,7 +68,7 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
 
 async function screenOf(config: SkepConfig, skep: Skep, store: Store, serverUrl: string): Promise<string> {
   const unanswered = { part: 'others', adapter: '-', ok: false, detail: 'have not answered yet; see GET /ready' };
-  const checked = await Promise.race([skep.check(), pause(partsTimeoutMs, [unanswered], { ref: false })]);
+  const checked = await Promise.race([skep.check(), sleep(partsTimeoutMs, [unanswered], { ref: false })]);
   const key = config.apiKey === undefined ? null : await checkKey(config.apiKey, skep.auth);
   const detail = key === null ? 'keys of the store' : 'SKEP_API_KEY and keys of the store';
   const parts = [...checked, { part: 'auth', adapter: 'api-keys', ok: key?.state !== 'failed', detail }];

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { addAbortSignal, type Duplex } from 'node:stream';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type Docker from 'dockerode';
 import { Failure } from '../../../domain/failure.ts';
 import type { ExecutionRequest } from '../../../ports/sandbox-runtime.ts';
@@ -214,7 +214,7 @@ export class ContainerCommands {
     return async (work, signal) => {
       const { result } = await this.#mutex.runExclusive(id, async () => {
         const result = work();
-        await Promise.race([result.catch(() => {}), pause(unfrozenMs, undefined, { ref: false })]);
+        await Promise.race([result.catch(() => {}), sleep(unfrozenMs, undefined, { ref: false })]);
         return { result };
       }, signal);
       return result;

@@ -1,6 +1,6 @@
 import { addAbortSignal, type Duplex } from 'node:stream';
 import { finished } from 'node:stream/promises';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type Docker from 'dockerode';
 import type { TerminalSize } from '../../../ports/sandbox-executions.ts';
 import type { HostExecution } from '../execution-host.ts';
@@ -136,7 +136,7 @@ export class OwnExecution implements HostExecution {
       const code = await exitCode(this.#started).catch(() => 'unknown' as const);
       if (typeof code !== 'string') return this.#end(code);
       if (code === 'runs' && !isWanted()) return;
-      await pause(waitMs, undefined, { signal: this.#givenUp.signal }).catch(() => {});
+      await sleep(waitMs, undefined, { signal: this.#givenUp.signal }).catch(() => {});
     }
   }
 
@@ -165,7 +165,7 @@ async function exitCode(started: StartedExecution): Promise<number | null | 'run
     const now = await inspectContainer(started);
     if (now?.State.Running !== true || now.State.StartedAt !== container.State.StartedAt) return null;
     if (performance.now() > deadline) break;
-    await pause(waitMs, undefined, { signal: engine.closed });
+    await sleep(waitMs, undefined, { signal: engine.closed });
   }
   return doubtfulCode;
 }
@@ -184,7 +184,7 @@ async function killProcesses(started: StartedExecution, leader: Leader, givenUp:
     if (code !== null) throw killFailed();
     const found = await inspectContainer(started);
     if (found === null || !found.State.Running) return;
-    await pause(waitMs, undefined, { signal: givenUp });
+    await sleep(waitMs, undefined, { signal: givenUp });
   }
 }
 
@@ -204,7 +204,7 @@ export async function runInContainer(
       for (;;) {
         const { Running, ExitCode } = await exec.inspect({ abortSignal });
         if (!Running) return ExitCode ?? 1;
-        await pause(2, undefined, { signal: abortSignal });
+        await sleep(2, undefined, { signal: abortSignal });
       }
     }), signal);
   } catch (error) {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type Docker from 'dockerode';
 import { Refusal } from '../../../domain/failure.ts';
 import { explained } from '../../../domain/reason.ts';
@@ -113,7 +113,7 @@ export class Networks {
           throw new Refusal(explained(`the engine has a network ${name} that is not Skep's; remove it`), { cause: error });
         }
       }
-      await pause(listedMs, undefined, { signal: closed });
+      await sleep(listedMs, undefined, { signal: closed });
     }
   }
 }

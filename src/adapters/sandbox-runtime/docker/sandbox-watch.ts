@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import type { ObservedSandbox, ObservedState } from '../../../domain/sandbox.ts';
 import { parseJson } from '../../shared/json.ts';
@@ -138,7 +138,7 @@ export class SandboxWatch {
       const began = performance.now();
       await this.#follow(signal).catch(() => {});
       if (performance.now() - began > longestPauseMs) pauseMs = firstPauseMs;
-      await pause(pauseMs, undefined, { signal }).catch(() => {});
+      await sleep(pauseMs, undefined, { signal }).catch(() => {});
     }
   }
 

@@ -1,4 +1,4 @@
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type Docker from 'dockerode';
 import { Refusal } from '../../../domain/failure.ts';
 import { explained, type Reason } from '../../../domain/reason.ts';
@@ -70,7 +70,7 @@ async function make(
     const found = await findByName(launch.id);
     if (found !== null) return isOwn(found, deployment, launch.id) ? found : null;
     if (!isTaken) throw new Refusal(explained('its container was removed while it was made'));
-    await pause(takenMs);
+    await sleep(takenMs);
     engine.closed.throwIfAborted();
   }
 }

@@ -1,4 +1,4 @@
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Failure } from '../../../domain/failure.ts';
 import { markVariable } from './command.ts';
 import type { Leader } from './launch-records.ts';
@@ -116,7 +116,7 @@ export async function endAll(table: ProcessTable, lineage: Lineage, graceMs: num
     if (!asked) signalWithGroups(table, members, members, 'SIGTERM');
     asked ||= members.some(({ pid }) => pid !== lineage.leader?.pid);
     for (const process of members) if (process.isStopped) table.signal(process, 'SIGCONT');
-    await pause(Math.min(waitMs, Math.max(0, deadline - performance.now())));
+    await sleep(Math.min(waitMs, Math.max(0, deadline - performance.now())));
     members = await lookUp();
   }
   await killAll(table, lineage, lookUp);
@@ -174,6 +174,6 @@ async function repeatUntilZero(round: () => Promise<number>): Promise<void> {
   const deadline = performance.now() + limitMs;
   for (let waitMs = 1; (await round()) > 0; waitMs = Math.min(waitMs * 2, 20)) {
     if (performance.now() > deadline) throw new Failure('runtime_timeout', { runtime: 'process', limitMs });
-    await pause(waitMs);
+    await sleep(waitMs);
   }
 }
