@@ -11,13 +11,7 @@ import { createEngine } from './engine.ts';
 import { startProxy } from './proxy.ts';
 import { launchOf } from './programs.ts';
 
-interface Ended {
-  readonly out: string;
-  readonly err: string;
-  readonly code: number | null;
-}
-
-async function end(executions: SandboxExecutions, id: string, executionId: string): Promise<Ended> {
+async function end(executions: SandboxExecutions, id: string, executionId: string) {
   const { exitCode } = await executions.ended(id, executionId, never);
   const read = async (stream: 'stdout' | 'stderr'): Promise<string> =>
     text(await executions.output(id, executionId, { stream, after: 0, follow: true }, never));
@@ -50,13 +44,15 @@ describeWithDocker('Shells that wait in Docker containers', () => {
     return executionId;
   }
 
-  const run = async (executions: SandboxExecutions, id: string, script: string, env: Record<string, string> = {}): Promise<Ended> =>
+  const run = async (executions: SandboxExecutions, id: string, script: string, env: Record<string, string> = {}) =>
     end(executions, id, await begin(executions, id, script, env));
 
   const processes = async (id: string): Promise<readonly { readonly pid: string; readonly args: string }[]> =>
     (await engine.container(id).top({ ps_args: '-eo pid,args' })).Processes.map(([pid = '', args = '']: string[]) => ({ pid, args }));
   const shells = async (id: string): Promise<readonly string[]> =>
     (await processes(id)).flatMap(({ pid, args }) => (args.includes('skep-shell') ? [pid] : []));
+  const left = async (id: string): Promise<readonly unknown[]> =>
+    (await processes(id)).filter(({ args }) => args.startsWith('sleep 20'));
   /** The engine forgets an execution some time after its end, but not while it runs. */
   const executionsOf = async (id: string): Promise<readonly string[]> => (await engine.container(id).inspect()).ExecIDs ?? [];
 
@@ -148,15 +144,14 @@ describeWithDocker('Shells that wait in Docker containers', () => {
   /** The time in which a shell may begin a command ends while the sandbox is resumed. */
   async function beginsDuringResume(): Promise<void> {
     const proxy = await startProxy(undefined, { requests: /\/unpause/, ms: 2_500 });
-    const { runtime, launch } = await started(images.debian, { host: `tcp://127.0.0.1:${proxy.port}`, env: {} });
-    const { executions } = runtime;
-    await run(executions, launch.id, 'true');
-    const [waiting = ''] = await shells(launch.id);
+    const { runtime, launch, id } = await started(images.debian, { host: `tcp://127.0.0.1:${proxy.port}`, env: {} });
+    await run(runtime.executions, id, 'true');
+    const [waiting = ''] = await shells(id);
     process.kill(Number(waiting), 'SIGSTOP');
-    const begun = run(executions, launch.id, 'sleep 1; exit 3');
+    const begun = run(runtime.executions, id, 'sleep 1; exit 3');
     begun.catch(() => {});
     await pause(300);
-    await engine.container(launch.id).pause();
+    await engine.container(id).pause();
     process.kill(Number(waiting), 'SIGCONT');
     await pause(3_500);
     await runtime.resume(launch, never);
@@ -182,15 +177,15 @@ describeWithDocker('Shells that wait in Docker containers', () => {
   test('are not needed to end a command that leaves no room for another process', async () => {
     const { runtime: { executions }, id } = await started(images.debian);
     const fill = async (): Promise<string> => {
-      const executionId = await begin(executions, id, '(while sleep 1000 & do :; done); exec sleep 1001');
-      await eventually('it fills the sandbox', async () => (await processes(id)).some(({ args }) => args === 'sleep 1001'));
+      const executionId = await begin(executions, id, '(while sleep 201 & do :; done); exec sleep 202');
+      await eventually('it is full', async () => (await processes(id)).some(({ args }) => args === 'sleep 202'));
       return executionId;
     };
     const killed = await fill();
     await executions.signal(id, killed, 'SIGKILL');
     expect((await end(executions, id, killed)).code).toBe(137);
     await executions.remove(id, await fill());
-    expect((await processes(id)).filter(({ args }) => args.startsWith('sleep 100'))).toHaveLength(1);
+    expect(await left(id)).toEqual([]);
   });
 
   test.each(['UID', 'GROUPS'])('do not run a command with an environment that bash refuses: %s', async (name) => {
@@ -225,15 +220,14 @@ describeWithDocker('Shells that wait in Docker containers', () => {
       await files.write(id, '/workspace/a', ReadableStream.from([Buffer.from('hello')]), {}, never);
       const command = shell('(setsid sleep 201 &); sleep 202');
       await executions.start(id, { executionId, command, stdin: false, tty: null }, never);
-      await eventually('it runs', async () => (await left()).length === 2);
+      await eventually('it runs', async () => (await left(id)).length === 2);
     };
-    const left = async (): Promise<readonly unknown[]> => (await processes(id)).filter(({ args }) => args.startsWith('sleep 20'));
     await start('killed');
     await executions.signal(id, 'killed', 'SIGKILL');
-    expect(await left()).toEqual([]);
+    expect(await left(id)).toEqual([]);
     await start('closed');
     await runtime.close();
-    expect(await left()).toEqual([]);
+    expect(await left(id)).toEqual([]);
   });
 
   test('end with the runtime, and the command of a shell does not', async () => {
