@@ -165,6 +165,13 @@ test('a conversation accepts no message and no cancel from another owner', async
   }
 });
 
+test('a message that looks like a heading stays a quotation in the transcript, with any line ends', async () => {
+  const id = await readyConversation(world);
+  await turnOf(id, await sent(id, 'one\r# two\r\n# three\n# four'));
+  const { body: markdown } = await world.ann('GET', `${conversations}/${id}/transcript`);
+  expect(markdown).toContain('\n> one\n> # two\n> # three\n> # four\n');
+});
+
 test('archiving cannot be undone', async () => {
   const id = await readyConversation(world);
   await world.ann('PATCH', `${conversations}/${id}`, { archived: true });

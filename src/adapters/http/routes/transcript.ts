@@ -91,7 +91,7 @@ function detailOf(reason: Reason | null): string {
 
 /** Returns the text as a quotation, so it can't imitate a heading of the transcript. */
 function blockQuote(text: string): string {
-  return text.split('\n').map((line) => `> ${line}`.trimEnd()).join('\n');
+  return text.split(/\r\n?|\n/u).map((line) => `> ${line}`.trimEnd()).join('\n');
 }
 
 function onOneLine(text: string): string {
