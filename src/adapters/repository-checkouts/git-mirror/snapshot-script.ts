@@ -42,6 +42,8 @@ add() (
   export GIT_LITERAL_PATHSPECS=0
   g -c core.bigFileThreshold=1 -c core.fsync=none -c advice.addEmbeddedRepo=false add -A --ignore-errors . "$@" >"$work/report" 2>&1
 )
+# Mostly, git reports nothing.
+reported() { [ -s "$work/report" ] && [ -n "$(sed -n "$@" "$work/report")" ]; }
 # After the refresh, only changed files have to be added. With a threshold of 1, git treats every file as big and writes all of them into
 # one pack. Loose objects would take several times as long.
 g update-index -q --refresh >/dev/null 2>&1 || :
@@ -50,15 +52,12 @@ g update-index -q --refresh >/dev/null 2>&1 || :
 for each in 1 2 3 4 5; do
   status=0
   add "$@" || status=$?
-  [ -n "$(sed -n '/^fatal: .*: No such file or directory$/p' "$work/report")" ] || break
+  reported '/^fatal: .*: No such file or directory$/p' || break
 done
-cat "$work/report" >&2
 complete=1
-case $status in
-  0) [ -z "$(sed -n -e '/could not open directory/p' -e '/: Permission denied$/p' "$work/report")" ] || complete=0 ;;
-  1) complete=0 ;;
-  *) exit 128 ;;
-esac
+if reported -e '/could not open directory/p' -e '/: Permission denied$/p'; then complete=0; fi
+if [ -s "$work/report" ]; then cat "$work/report" >&2; fi
+case $status in 0) ;; 1) complete=0 ;; *) exit 128 ;; esac
 empty() { g hash-object -t tree -w --stdin </dev/null; }
 from=\${base:-$(empty)}
 to=\${head:-$(empty)}
