@@ -32,10 +32,13 @@ async function readPatchOf(
   }
 }
 
-/** A renamed file is found by its new path, and its patch names the old one too. */
+/**
+ * A renamed file is found by its new path, and its patch names the old one too. A path that is not UTF-8 is listed with the replacement
+ * character, by which git would not find the file.
+ */
 async function pathsOf(snapshot: WorkTreeSnapshot, path: string | null, signal: AbortSignal): Promise<readonly string[] | null> {
   if (path === null) return null;
   const file = (await snapshot.files(signal)).find((one) => one.path === path);
-  if (file === undefined) throw new Failure('file_not_found', { path });
+  if (file === undefined || path.includes('\ufffd')) throw new Failure('file_not_found', { path });
   return file.oldPath === null ? [path] : [file.oldPath, path];
 }

@@ -43,6 +43,13 @@ describe('after a turn', () => {
   });
 });
 
+test('a file whose path is not UTF-8 is listed, but has no patch of its own', async () => {
+  const w = await createWorking();
+  w.tree.files = [fileAt('bad\ufffd')];
+  expect((await w.list()).files).toHaveLength(1);
+  expect(await failureOf(w.patch('bad\ufffd'))).toMatchObject({ code: 'file_not_found' });
+});
+
 describe('while the sandbox does not run', () => {
   test('list and patch are the kept ones, and the sandbox is not resumed', async () => {
     const w = await createWorking();
