@@ -125,19 +125,19 @@ function assemble(options: DockerRuntimeOptions) {
   const lifeEvents = new LifeEvents();
   // The address at which this machine reaches published ports.
   const localHost = ['0.0.0.0', '::', ''].includes(publishAddress) ? '127.0.0.1' : publishAddress;
-  const observer = new Observer(engine, lifeEvents, options.urlHost ?? remoteHost ?? localHost);
+  const watch = new SandboxWatch(engine, lifeEvents, () => {
+    // The engine may have been away, or this process may have replaced one that ended.
+    firewall?.forget();
+    // If this fails, the next execution in a sandbox tries again.
+    commands.endLeftovers().catch(() => {});
+  });
+  const observer = new Observer(engine, lifeEvents, watch, options.urlHost ?? remoteHost ?? localHost);
   const networks = new Networks(engine);
   const firewall = options.firewall === false ? null : new Firewall(engine);
   const images = new Images(engine, {
     configFolder: configFolder(env, options.configDir),
     limitMs: options.pullTimeoutMs ?? 1_800_000,
     progressMs: options.progressMs ?? 500,
-  });
-  const watch = new SandboxWatch(engine, lifeEvents, () => {
-    // The engine may have been away, or this process may have replaced one that ended.
-    firewall?.forget();
-    // If this fails, the next execution in a sandbox tries again.
-    commands.endLeftovers().catch(() => {});
   });
   const commands = new ContainerCommands(engine, watch, mutex);
   const files = new DockerFiles(engine, (id, command, input, signal) =>

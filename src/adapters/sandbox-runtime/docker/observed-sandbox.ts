@@ -8,6 +8,7 @@ import { parseJson } from '../../shared/json.ts';
 import { type Engine, launchRefusal, withSignal } from './engine.ts';
 import { endCause, type LifeEvents } from './exit-causes.ts';
 import { containerName, isOwn, labels } from './labels.ts';
+import type { SandboxWatch } from './sandbox-watch.ts';
 import { signalName } from '../signal-numbers.ts';
 
 const inspectionsAtOnce = 8;
@@ -30,11 +31,13 @@ const DiskUsage = z.object({
 export class Observer {
   readonly #engine: Engine;
   readonly #lifeEvents: LifeEvents;
+  readonly #watch: SandboxWatch;
   readonly #urlHost: string;
 
-  constructor(engine: Engine, lifeEvents: LifeEvents, urlHost: string) {
+  constructor(engine: Engine, lifeEvents: LifeEvents, watch: SandboxWatch, urlHost: string) {
     this.#engine = engine;
     this.#lifeEvents = lifeEvents;
+    this.#watch = watch;
     this.#urlHost = urlHost.includes(':') ? `[${urlHost}]` : urlHost;
   }
 
@@ -46,7 +49,8 @@ export class Observer {
 
   async observe(id: string, found: Docker.ContainerInspectInfo | null): Promise<ObservedSandbox> {
     if (found === null) return absentSandbox(id);
-    const state = stateOf(found.State);
+    const reported = stateOf(found.State);
+    const state = reported === 'frozen' && this.#watch.mayRepeatPause(id) ? 'running' : reported;
     if (state === 'stopped') return await this.#stopped(id, found);
     const bound = state === 'created' ? {} : (found.NetworkSettings.Ports ?? {});
     const ports = parseJson(Ports, found.Config.Labels[labels.ports] ?? '[]') ?? [];

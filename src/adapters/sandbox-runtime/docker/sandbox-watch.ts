@@ -105,6 +105,12 @@ export class SandboxWatch {
     };
   }
 
+  /** Returns whether a pause that the engine reports now may be an earlier one that is over. */
+  mayRepeatPause(id: string): boolean {
+    const known = this.#known.get(id);
+    return known !== undefined && isRepeatedPause(known, 'frozen');
+  }
+
   subscribe(call: (id: string) => void): () => void {
     this.#following ??= this.#followAll();
     return this.#listeners.add(call);

@@ -2,7 +2,7 @@ import { IncomingMessage } from 'node:http';
 import Docker from 'dockerode';
 
 /** Yields the engine's events, one per line, when and in which order they are to arrive. */
-type Arrival = (events: AsyncIterable<string>) => AsyncGenerator<string, void>;
+type Arrival = (events: AsyncIterable<string>) => AsyncIterable<string>;
 
 async function* linesOf(chunks: AsyncIterable<unknown>): AsyncGenerator<string> {
   let rest = '';

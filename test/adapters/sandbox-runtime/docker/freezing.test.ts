@@ -2,6 +2,7 @@ import Docker from 'dockerode';
 import { afterAll, afterEach, expect, test } from 'vitest';
 import { describeWithDocker } from '../../../support/docker.ts';
 import { until } from '../../../support/until.ts';
+import { clientOf } from './delayed-events.ts';
 import { createEngine } from './engine.ts';
 import { launchOf, programs } from './programs.ts';
 
@@ -40,14 +41,11 @@ describeWithDocker('Freezing a Docker sandbox', () => {
   });
 
   test('freezes and resumes although the engine notices an earlier change late', async () => {
-    const docker = new Docker();
-    const { modem } = docker;
-    const dial = modem.dial.bind(modem);
     const late: string[] = [];
-    modem.dial = (options, callback) => dial(options, (error, data) => {
-      const { State } = (data ?? {}) as { readonly State?: { Status: string } };
+    const docker = clientOf((events) => events, (_path, response, pass) => {
+      const { State } = (response ?? {}) as Partial<Docker.ContainerInspectInfo>;
       if (State !== undefined) State.Status = late.shift() ?? State.Status;
-      callback?.(error, data);
+      pass();
     });
     const runtime = engine.open({ docker });
     const launch = launchOf(programs.serves);
@@ -57,6 +55,28 @@ describeWithDocker('Freezing a Docker sandbox', () => {
     late.push('running');
     expect((await runtime.resume(launch, never)).state).toBe('running');
     expect((await runtime.inspect(launch.id)).state).toBe('running');
+  });
+
+  test('is not mistaken for frozen after a resumption, although the engine repeats the pause before it', async () => {
+    let repeats = 0;
+    const docker = clientOf((events) => events, (_path, response, pass) => {
+      const { State } = (response ?? {}) as Partial<Docker.ContainerInspectInfo>;
+      if (State !== undefined && repeats > 0) {
+        State.Status = 'paused';
+        repeats -= 1;
+      }
+      pass();
+    });
+    const runtime = engine.open({ docker });
+    const launch = launchOf(programs.serves);
+    await runtime.start(launch, () => {}, never);
+    await runtime.freeze(launch.id);
+    await runtime.resume(launch, never);
+    repeats = 100;
+    expect((await runtime.inspect(launch.id)).state).toBe('running');
+    repeats = 10;
+    expect((await runtime.freeze(launch.id)).state).toBe('frozen');
+    expect((await engine.container(launch.id).inspect()).State.Status).toBe('paused');
   });
 
   test('inspects the container again if it was changed from outside', async () => {
