@@ -146,13 +146,18 @@ export function textOf({ content }: Message): string {
  * existing sandbox, it gets its own folder below, so that it overwrites nothing. The result depends only on values that never change, so it
  * is the same after a restart.
  */
-export function workingDirOf(conversation: Conversation, { workingDir }: SandboxSpec): string {
-  return hasOwnFolder(conversation) ? `${workingDir.replace(/\/+$/, '')}/${conversation.id}` : workingDir;
+export function workingDirOf({ id, startsSandbox, selectedRepository }: Conversation, { workingDir }: SandboxSpec): string {
+  const shared = !startsSandbox && selectedRepository !== null;
+  return shared ? `${workingDir.replace(/\/+$/, '')}/${id}` : workingDir;
 }
 
-/** Returns true if its folder has its id as name, and may be inside the work tree of the conversation that started the sandbox. */
-export function hasOwnFolder({ startsSandbox, selectedRepository }: Conversation): boolean {
-  return !startsSandbox && selectedRepository !== null;
+/**
+ * Returns a glob pattern of the folders that other conversations can have inside the working directory of this one; null if it started no
+ * sandbox. All ids have one form, so the pattern also matches the folders of conversations that have no record any more.
+ */
+export function foldersOfOthers({ id, startsSandbox }: Conversation): string | null {
+  const random = id.indexOf('-') + 1;
+  return startsSandbox ? id.slice(0, random) + id.slice(random).replaceAll(/[a-z0-9]/g, '[a-z0-9]') : null;
 }
 
 export interface NewConversation

@@ -7,10 +7,10 @@ export interface SnapshotRequest {
   /** The commit that was checked out; null if the repository was empty. */
   readonly base: string | null;
   /**
-   * Folders of the work tree that belong to others, relative to its root. Nothing in them is part of the snapshot, even if git in the work
-   * tree has added or committed it. Default: none.
+   * A glob pattern of names. Folders at the root of the work tree that match it belong to others: nothing in them is part of the snapshot,
+   * even if git in the work tree has added or committed it. Null: there are none.
    */
-  readonly leftOut?: readonly string[];
+  readonly leftOut?: string | null;
   /** Runs a command in the work tree, with the rights of the agent that works there. */
   readonly run: (command: ExecutionRequest['command'], signal: AbortSignal) => Promise<Execution>;
 }

@@ -1,12 +1,10 @@
 import type { StartPoint } from '../../domain/change.ts';
-import { type Conversation, hasOwnFolder, workingDirOf } from '../../domain/conversation.ts';
+import { type Conversation, foldersOfOthers, workingDirOf } from '../../domain/conversation.ts';
 import { Failure } from '../../domain/failure.ts';
-import type { PageKey } from '../../domain/page.ts';
 import type { Reason } from '../../domain/reason.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
 import type { Secrets } from '../../ports/secrets.ts';
-import type { Store } from '../../ports/store.ts';
 import { type SnapshotRequest, SnapshotRefusal, type WorkTreeSnapshot } from '../../ports/work-tree-snapshot.ts';
 import type { CoreDeps } from '../use-cases.ts';
 import { redactorOf } from '../secrets.ts';
@@ -46,11 +44,10 @@ export function takeSnapshot(deps: ChangeDeps, workTree: ConversationWorkTree, s
 }
 
 /** Calls `work` with a function that runs commands in the work tree. Does not resume the sandbox, and does not count as activity. */
-export async function inWorkTree<T>(
-  { store, runtime, secrets }: ChangeDeps, { conversation, sandbox, directory, startPoint }: ConversationWorkTree,
+export function inWorkTree<T>(
+  { runtime, secrets }: ChangeDeps, { conversation, sandbox, directory, startPoint }: ConversationWorkTree,
   work: (request: SnapshotRequest) => Promise<T>,
 ): Promise<T> {
-  const leftOut = conversation.startsSandbox ? await foldersOfOthers(store, sandbox.id) : [];
   const run: SnapshotRequest['run'] = async (command, signal) => {
     const execution = await runtime.execute(sandbox.instanceId, { command, workingDir: directory }, signal);
     const { stdin, stdout, exited } = execution;
@@ -58,18 +55,7 @@ export async function inWorkTree<T>(
     const stderr = execution.stderr.pipeThrough(redactorOf(sandbox, secrets).bytes({ isTail: false }));
     return { stdin, stdout, stderr, exited, kill: () => execution.kill() };
   };
-  return await withRecordFailures(sandbox, () => work({ base: startPoint.commit, leftOut, run }));
-}
-
-/** Returns the folders of further conversations in the sandbox, also of archived ones. */
-async function foldersOfOthers({ conversations }: Store, sandboxId: string): Promise<readonly string[]> {
-  const folders: string[] = [];
-  for (let after: PageKey | null = null; ;) {
-    const { items, next } = await conversations.search(null, { sandboxId }, 'CREATED_AT', { after, limit: 100 });
-    folders.push(...items.filter(hasOwnFolder).map(({ id }) => id));
-    if (next === null) return folders;
-    after = next;
-  }
+  return withRecordFailures(sandbox, () => work({ base: startPoint.commit, leftOut: foldersOfOthers(conversation), run }));
 }
 
 /** Refusals that may be a fault of the deployment. Users can mend all others, so those are logged as info. */

@@ -19,6 +19,7 @@ async function expectOwnChanges(scene: Scene): Promise<void> {
   // Without it, git in the first work tree adds the others.
   expect((await scene.call('DELETE', `${files}/.git/info/exclude`)).status).toBe(204);
   await scene.call('PATCH', others[0]?.path ?? '', { archived: true });
+  await scene.call('DELETE', others[1]?.path ?? '');
   expect(object(await scene.call('GET', `${first.path}/changes`))).toMatchObject({ complete: true, files: [] });
   const { body } = await scene.call('POST', `${first.path}/publish`, {});
   expect(body).toMatchObject({ code: 'conversation_publish_refused', reason: { code: 'nothing_to_publish' } });

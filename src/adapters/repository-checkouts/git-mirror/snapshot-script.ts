@@ -6,9 +6,8 @@ import { diffFlags, diffSettings, listFlags, logFlags, nameFlags } from './chang
 const exitCodes = { noGit: 64, noDescent: 65 };
 
 /**
- * Adds all files that are not ignored to a copy of the index, without the folders that are named after the base. Writes nothing into the
- * repository: the copy and the new objects are in a temporary folder. The copy keeps the time stamp of the index, by which git decides
- * which files to read.
+ * Adds all files that are not ignored to a copy of the index, without the folders of others. Writes nothing into the repository: the copy
+ * and the new objects are in a temporary folder. The copy keeps the time stamp of the index, by which git decides which files to read.
  */
 const addAll = `
 set -eu
@@ -23,7 +22,7 @@ g() {
     -c 'safe.directory=*' "$@"
 }
 base=$1
-shift
+others=$2
 [ -e .git ] || exit ${exitCodes.noDescent}
 objects=$(g rev-parse --git-path objects) || exit 128
 head=$(g rev-parse -q --verify 'HEAD^{commit}' || :)
@@ -36,12 +35,23 @@ trap 'exit 1' HUP INT TERM
 mkdir "$work/objects"
 if [ -f "$index" ]; then cp -p "$index" "$work/index"; fi
 export GIT_INDEX_FILE="$work/index" GIT_OBJECT_DIRECTORY="$work/objects" GIT_ALTERNATE_OBJECT_DIRECTORIES="$objects"
-if [ $# -gt 0 ]; then g ls-files -z -- "$@" | g update-index -z --force-remove --stdin; fi
-add() (
-  for each do set -- "$@" ":(exclude,literal)$each"; shift; done
+# Only here, git's paths are patterns.
+patterns() (
   export GIT_LITERAL_PATHSPECS=0
-  g -c core.bigFileThreshold=1 -c core.fsync=none -c advice.addEmbeddedRepo=false add -A --ignore-errors . "$@" >"$work/report" 2>&1
+  g "$@"
 )
+# The shell looks for folders that match.
+set -- $others
+if [ ! -d "\${1:-}" ]; then
+  set --
+else
+  patterns ls-files -z -- ":(glob)$others" ":(glob)$others/**" | g update-index -z --force-remove --stdin
+  set -- ":(exclude,glob)$others/**"
+fi
+add() {
+  patterns -c core.bigFileThreshold=1 -c core.fsync=none -c advice.addEmbeddedRepo=false add -A --ignore-errors . "$@" \\
+    >"$work/report" 2>&1
+}
 # Mostly, git reports nothing.
 reported() { [ -s "$work/report" ] && [ -n "$(sed -n "$@" "$work/report")" ]; }
 # After the refresh, only changed files have to be added. With a threshold of 1, git treats every file as big and writes all of them into
@@ -125,13 +135,13 @@ if [ "$from" != "$to" ]; then g log ${logFlags.map((flag) => `'${flag}'`).join('
 `;
 
 /** The command that takes a snapshot of the work tree in which it runs. */
-export function snapshotCommand({ base, leftOut = [] }: SnapshotRequest): readonly string[] {
-  return ['/bin/sh', '-c', snapshotScript, 'snapshot', base ?? '', ...leftOut];
+export function snapshotCommand({ base, leftOut }: SnapshotRequest): readonly string[] {
+  return ['/bin/sh', '-c', snapshotScript, 'snapshot', base ?? '', leftOut ?? ''];
 }
 
 /** The command that lists the changes of the work tree in which it runs. */
-export function listCommand({ base, leftOut = [] }: SnapshotRequest): readonly string[] {
-  return ['/bin/sh', '-c', listScript, 'changes', base ?? '', ...leftOut];
+export function listCommand({ base, leftOut }: SnapshotRequest): readonly string[] {
+  return ['/bin/sh', '-c', listScript, 'changes', base ?? '', leftOut ?? ''];
 }
 
 /** Returns the refusal for the command's exit code. Null if it succeeded. `output` is the end of its standard error. */
