@@ -1,6 +1,7 @@
 import { dnsLabel } from '../../../domain/dns-label.ts';
 import { isFailureOf } from '../../../domain/failure.ts';
 import type { ExecutionStart } from '../../../ports/sandbox-executions.ts';
+import { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import type { ExecutionHost, HostExecution, KeptFile, Supervise } from '../execution-host.ts';
 import { isShellFailure, killOnFailure, runScript, withScriptTimeLimit } from '../script-result.ts';
 import { tarEntries } from '../tar.ts';
@@ -21,6 +22,8 @@ export class DockerExecutionHost implements ExecutionHost {
   readonly #files: DockerFiles;
   /** The executions to remove when their sandbox runs again, by sandbox id. */
   readonly #removed = new Map<string, Set<string>>();
+  /** Each removal reads all processes of the sandbox. Many at once would slow each other down until none is done in time. */
+  readonly #removals = new KeyedMutex();
 
   constructor(engine: Engine, commands: ContainerCommands, files: DockerFiles) {
     this.#engine = engine;
@@ -115,7 +118,8 @@ export class DockerExecutionHost implements ExecutionHost {
   async #removeNow(id: string, executionId: string): Promise<'not running' | 'no shell' | null> {
     const command = removeCommand(`${keptFolder}/${executionId}`, executionId);
     try {
-      const { code } = await withScriptTimeLimit(this.#engine.closed, (signal) => runScript(this, id, command, signal));
+      const { code } = await this.#removals.runExclusive(id, () =>
+        withScriptTimeLimit(this.#engine.closed, (signal) => runScript(this, id, command, signal)), this.#engine.closed);
       if (code === null) return 'not running';
       if (isShellFailure(code)) return 'no shell';
       if (code !== 0) throw killFailed();
