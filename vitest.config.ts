@@ -4,8 +4,12 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 const root = import.meta.dirname;
 
-/** The tests of the domain and the use cases. */
-const rules = ['test/{domain,application}/**/*.test.ts'];
+/** Tests that start no processes: those of the domain, the use cases, HTTP and git hosts. */
+const withoutProcesses = [
+  'test/{domain,application}/**/*.test.ts',
+  'test/adapters/{auth,e2b,http}/**/*.test.ts',
+  'test/adapters/git-provider/{github,gitlab}/**/*.test.ts',
+];
 
 /** Files that take long begin first, so that no worker is left alone with one in the end. */
 const isLong = ({ moduleId }: TestSpecification): boolean => /\.contract\.|crash|\.model\.|server-image/.test(moduleId);
@@ -30,9 +34,9 @@ export default defineConfig({
   test: {
     projects: [
       // The files of a worker share its modules: importing them for each file takes a third of the CPU time.
-      { extends: true, test: { name: 'rules', include: rules, isolate: false } },
+      { extends: true, test: { name: 'shared modules', include: withoutProcesses, isolate: false } },
       // These start many processes. That takes more time the more memory the worker has, so each file has a new one.
-      { extends: true, test: { name: 'adapters', include: ['{test,examples}/**/*.test.ts'], exclude: rules } },
+      { extends: true, test: { name: 'own modules', include: ['{test,examples}/**/*.test.ts'], exclude: withoutProcesses } },
     ],
     // Limits are for what hangs; machines that are slow or busy stay far below them.
     testTimeout: 120_000,
