@@ -155,13 +155,14 @@ export const snapshotCases: readonly CheckoutCase[] = [
       if (stage.traits.workTree === 'git') {
         for (const other of others.slice(0, 3)) await runGit(join(tree.folder, other), ['init', '-q']);
         for (const other of others.slice(1, 3)) await runGit(join(tree.folder, other), ['commit', '-q', '--allow-empty', '-m', 'of another']);
-        await writeFile(join(tree.folder, '.gitignore'), '*\n!*/\n!conv-12/file\n');
+        await writeFile(join(tree.folder, '.gitignore'), '*\n!*/\n!conv-0\n!conv-12/file\n');
         await tree.git('add', '-f', 'conv-2', 'conv-a');
         await tree.git('commit', '-q', '-m', 'with two others');
       }
+      await writeFile(join(tree.folder, 'conv-0'), 'a file with such a name\n');
       await using snapshot = await take(stage, tree, 'conv-[a-z0-9]');
       const paths = (await snapshot.files(never)).map(({ path }) => path);
-      assert.deepEqual(paths, stage.traits.workTree === 'git' ? ['.gitignore', 'conv-12/file'] : ['conv-12/file']);
+      assert.deepEqual(paths, stage.traits.workTree === 'git' ? ['.gitignore', 'conv-0', 'conv-12/file'] : ['conv-0', 'conv-12/file']);
       assert.equal(snapshot.complete, true);
       if (stage.traits.workTree === 'files') return;
 

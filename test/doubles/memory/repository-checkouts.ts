@@ -56,7 +56,7 @@ export function createMemoryCheckouts(): MemoryCheckouts {
 
   async function takeSnapshot({ base, leftOut = null, run }: SnapshotRequest, signal: AbortSignal): Promise<WorkTreeSnapshot> {
     const before = commits.get(base);
-    const execution = await run(['tar', '-c', ...(leftOut === null ? [] : [`--exclude=./${leftOut}`]), '.'], signal);
+    const execution = await run(['tar', '-c', ...(leftOut === null ? [] : [`--exclude=./${leftOut}/*`]), '.'], signal);
     try {
       const [after, exitCode] = await raceSignal(Promise.all([filesIn(execution.stdout), execution.exited]), signal);
       if (before === undefined || exitCode !== 0) throw new SnapshotRefusal({ code: 'history_rewritten' });

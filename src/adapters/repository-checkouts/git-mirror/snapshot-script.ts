@@ -41,7 +41,7 @@ patterns() (
   g "$@"
 )
 # The shell looks for folders that match.
-set -- $others
+set -- \${others:+$others/}
 if [ ! -d "\${1:-}" ]; then
   set --
 else
@@ -57,7 +57,8 @@ reported() { [ -s "$work/report" ] && [ -n "$(sed -n "$@" "$work/report")" ]; }
 # After the refresh, only changed files have to be added. With a threshold of 1, git treats every file as big and writes all of them into
 # one pack. Loose objects would take several times as long.
 g update-index -q --refresh >/dev/null 2>&1 || :
-# Exit code 1 means that some files can't be added. Any other one means that none was. A folder that git can't open is only a warning.
+# Exit code 1 means that some files can't be added. Any other one means that none was. A folder that git can't open is only a warning. So
+# are a folder that is gone, and the user's settings that git may not read, but the changes are complete without those.
 # A file that is gone before git reads it ends git, so then git lists the files again.
 for each in 1 2 3 4 5; do
   status=0
@@ -65,7 +66,9 @@ for each in 1 2 3 4 5; do
   reported '/^fatal: .*: No such file or directory$/p' || break
 done
 complete=1
-if reported -e '/could not open directory/p' -e '/: Permission denied$/p'; then complete=0; fi
+if reported -e '/^warning: unable to access /d' -e '/: No such file or directory$/d' -e '/could not open directory/p' \\
+  -e '/: Permission denied$/p'
+then complete=0; fi
 if [ -s "$work/report" ]; then cat "$work/report" >&2; fi
 case $status in 0) ;; 1) complete=0 ;; *) exit 128 ;; esac
 empty() { g hash-object -t tree -w --stdin </dev/null; }

@@ -1,5 +1,7 @@
-import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { chmod, mkdir, opendir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import { executeIn } from '../../../contracts/work-tree.ts';
 import { list, reasonOf, take } from './snapshot-support.ts';
@@ -28,6 +30,38 @@ test.each([
   await using snapshot = await mirror.takeSnapshot(request, never);
   expect(snapshot.complete).toBe(false);
   expect(await mirror.listChanges(request, never)).toMatchObject({ complete: false, files: await snapshot.files(never) });
+});
+
+test('the changes are complete if git can not read the settings of its user', async () => {
+  const scene = await createScene();
+  const mirror = scene.mirror();
+  const { folder, commit } = await open(mirror, scene.request);
+  const settings = join(scene.root, 'settings');
+  await mkdir(settings, { mode: 0 });
+  await writeFile(join(folder, 'new'), 'new\n');
+  const asUser = [...withoutRights, 'env', `XDG_CONFIG_HOME=${settings}`];
+  const request = { base: commit, run: (command: readonly string[]) => executeIn(folder, [...asUser, ...command]) };
+  await using snapshot = await mirror.takeSnapshot(request, never);
+  expect(snapshot.complete).toBe(true);
+  expect(await mirror.listChanges(request, never)).toMatchObject({ complete: true, files: await snapshot.files(never) });
+});
+
+test('the changes are complete if a folder is removed while git reads the others', async () => {
+  const scene = await createScene();
+  const mirror = scene.mirror();
+  const tree = await open(mirror, scene.request);
+  for (const name of ['one', 'two']) await mkdir(join(tree.folder, name, 'inner'), { recursive: true });
+  const names: string[] = [];
+  for await (const { name } of await opendir(tree.folder)) if (['one', 'two'].includes(name)) names.push(name);
+  const [first = '', gone = ''] = names;
+  // Git opens both pipes before it opens the other folder, and waits until they are written.
+  const pipes = [first, join(first, 'inner')].map((name) => join(tree.folder, name, '.gitignore'));
+  await promisify(execFile)('mkfifo', pipes);
+  const listed = list(mirror, tree);
+  await writeFile(pipes[0] ?? '', '');
+  await rm(join(tree.folder, gone), { recursive: true });
+  await writeFile(pipes[1] ?? '', '');
+  expect(await listed).toMatchObject({ complete: true, files: [] });
 });
 
 test('a snapshot has the changes without a file that is removed while git reads the others', async () => {
