@@ -128,11 +128,13 @@ const refusedObject = /^error in \w+ (?<object>[0-9a-f]+): (?<check>\w+): (?<mes
 async function checkObjects(snapshot: SnapshotFolder, signal: AbortSignal): Promise<void> {
   const { git, folder } = snapshot;
   const exit = await git.run({ args: checkArgs, folder }, signal);
-  const { object, check = '', message = '' } = exit.code === 0 ? {} : (refusedObject.exec(exit.stderr)?.groups ?? {});
+  // It may quote a URL of .gitmodules.
+  const stderr = maskUrlPasswords(exit.stderr);
+  const { object, check = '', message = '' } = exit.code === 0 ? {} : (refusedObject.exec(stderr)?.groups ?? {});
   if (object === undefined) return requireIntact(exit);
   const path = await pathOfObject(snapshot, object, signal);
   const reason = { code: 'object_refused', check, message: outputTail(Buffer.from(message, 'latin1'), 300), object, path } as const;
-  throw new SnapshotRefusal(reason, { cause: new Error(exit.stderr) });
+  throw new SnapshotRefusal(reason, { cause: new Error(stderr) });
 }
 
 /** Throws a refusal unless the last commit descends from the base. A wrong boundary only removes parents, so it can't fake that. */

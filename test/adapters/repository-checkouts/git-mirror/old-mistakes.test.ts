@@ -45,4 +45,14 @@ describe('A snapshot', () => {
     await writeFile(join(tree.folder, 'folder/.gitattributes'), `*.x ${'a'.repeat(2048)}\n`);
     expect(await reasonOf(take(mirror, tree))).toMatchObject({ code: 'object_refused', check: 'gitattributesLineLength', path: 'folder/.gitattributes' });
   });
+
+  test('is refused without the password in the URL of a module that git refuses', async () => {
+    const scene = await createScene();
+    const mirror = scene.mirror();
+    const tree = await open(mirror, scene.request);
+    await writeFile(join(tree.folder, '.gitmodules'), '[submodule "one"]\n\tpath = one\n\turl = https://ann:s3cret@example.com/%0aone\n');
+    const reason = await reasonOf(take(mirror, tree));
+    expect(reason).toMatchObject({ code: 'object_refused', check: 'gitmodulesUrl', path: '.gitmodules' });
+    expect(JSON.stringify(reason)).not.toContain('s3cret');
+  });
 });
