@@ -86,18 +86,19 @@ async function keepChanges(deps: ChangeDeps, conversation: Conversation, options
     await using snapshot = await takeSnapshot(deps, await findWorkTree(deps, conversation), signal);
     const before = await store.conversations.findKeptChanges(conversation.id);
     const keptAt = clock.now();
-    if (before !== null && before.tree === snapshot.tree && before.list?.head === snapshot.head) {
+    const { tree, head, complete } = snapshot;
+    if (before !== null && before.tree === tree && before.list?.head === head && before.list.complete === complete) {
       await store.conversations.keepChanges(conversation.id, { ...before, keptAt });
       return;
     }
     const [commits, files] = await Promise.all([snapshot.commits(signal), snapshot.files(signal)]);
-    const list = { head: snapshot.head, complete: snapshot.complete, commits, files };
+    const list = { head, complete, commits, files };
     const hasRoom = JSON.stringify(list).length <= maxKeptBytes;
     const patch = hasRoom ? await boundedPatch(snapshot, signal) : null;
-    const isNew = before === null ? files.length > 0 : before.tree !== snapshot.tree;
+    const isNew = before === null ? files.length > 0 : before.tree !== tree;
     const body = { kind: 'work_tree_changed', data: countChanges(files) } as const;
     const events = isNew ? [eventOf(conversation, body, { at: keptAt, actor, reason: null })] : [];
-    await store.conversations.keepChanges(conversation.id, { keptAt, tree: snapshot.tree, list: hasRoom ? list : null, patch }, events);
+    await store.conversations.keepChanges(conversation.id, { keptAt, tree, list: hasRoom ? list : null, patch }, events);
   } catch (error) {
     throw limit.signal.aborted ? new SnapshotRefusal({ code: 'not_done_in_time', withinMs }, { cause: error }) : error;
   }

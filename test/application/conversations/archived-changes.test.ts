@@ -73,6 +73,15 @@ describe('an archived conversation', () => {
     partial.tree.complete = false;
     expect(await partial.archive()).toMatchObject({ releasedAt: null, statusReason: { code: 'changes_not_kept', cause: { code: 'files_left_out' } } });
 
+    for (const complete of [true, false]) {
+      const w = await createWorking();
+      w.tree.complete = !complete;
+      await w.turn(fileAt('a'));
+      w.tree.complete = complete;
+      const statusReason = complete ? null : { code: 'changes_not_kept', cause: { code: 'files_left_out' } };
+      expect(await w.archive()).toMatchObject({ statusReason });
+    }
+
     const used = await createWorking();
     await used.turn(fileAt('a'));
     used.tree.take = refuse;
