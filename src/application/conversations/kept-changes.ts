@@ -80,12 +80,13 @@ interface KeepOptions {
 async function keepChanges(deps: ChangeDeps, conversation: Conversation, options: KeepOptions): Promise<void> {
   const { withinMs, actor } = options;
   const { store, clock } = deps;
+  // What changes while git reads may be missing.
+  const keptAt = clock.now();
   using limit = timeout(clock, withinMs);
   const signal = AbortSignal.any([options.signal, limit.signal]);
   try {
     await using snapshot = await takeSnapshot(deps, await findWorkTree(deps, conversation), signal);
     const before = await store.conversations.findKeptChanges(conversation.id);
-    const keptAt = clock.now();
     const { tree, head, complete } = snapshot;
     if (before !== null && before.tree === tree && before.list?.head === head && before.list.complete === complete) {
       await store.conversations.keepChanges(conversation.id, { ...before, keptAt });

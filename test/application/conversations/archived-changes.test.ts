@@ -92,6 +92,18 @@ describe('an archived conversation', () => {
     expect(await used.view()).toMatchObject({ sandboxStatus: 'PAUSED' });
   });
 
+  test('keeps its sandbox if it was used while the last changes were read', async () => {
+    const w = await createWorking();
+    w.tree.take = async () => {
+      w.clock.advance(1);
+      await w.store.sandboxes.touch(w.sandboxId, w.clock.now());
+    };
+    await w.turn(fileAt('a'));
+    w.tree.take = refuse;
+    await w.sandboxes.pause('me', w.sandboxId);
+    expect(await w.archive()).toMatchObject({ statusReason: { code: 'changes_not_kept', cause: { failure: 'sandbox_not_running' } } });
+  });
+
   test('can be read until its sandbox is deleted, and then has no changes', async () => {
     const w = await createWorking();
     w.tree.take = refuse;
