@@ -153,7 +153,7 @@ export function workingDirOf({ id, startsSandbox, selectedRepository }: Conversa
 
 /**
  * Returns a glob pattern of the folders that other conversations can have inside the working directory of this one; null if it started no
- * sandbox. All ids have one form, so the pattern also matches the folders of conversations that have no record any more.
+ * sandbox. All ids have one form (see `Random`), so the pattern also matches the folders of conversations that have no record any more.
  */
 export function foldersOfOthers({ id, startsSandbox }: Conversation): string | null {
   const random = id.indexOf('-') + 1;

@@ -15,6 +15,15 @@ export function randomContract(create: () => Random): ContractCase[] {
       },
     },
     {
+      name: 'makes ids of one form, which is too long to be chosen',
+      run: async () => {
+        const random = create();
+        const forms = new Set(many.map(() => random.id('s').slice(2).replaceAll(/[a-z0-9]/gu, 'x')));
+        equal(forms.size, 1);
+        for (const form of forms) equal(form.length >= 20, true);
+      },
+    },
+    {
       name: 'never returns the same id or secret twice',
       run: async () => {
         const random = create();
