@@ -7,8 +7,8 @@ export interface SnapshotRequest {
   /** The commit that was checked out; null if the repository was empty. */
   readonly base: string | null;
   /**
-   * A glob pattern of names. Folders at the root of the work tree that match it belong to others: nothing in them is part of the snapshot,
-   * even if git in the work tree has added or committed it. Null: there are none.
+   * A glob pattern of names. Folders at the root of the work tree that match it belong to others: the snapshot has nothing in them but what
+   * the base has there, even if git in the work tree has added or committed it. Null: there are none.
    */
   readonly leftOut?: string | null;
   /** Runs a command in the work tree, with the rights of the agent that works there. */

@@ -6,8 +6,9 @@ import { diffFlags, diffSettings, listFlags, logFlags, nameFlags } from './chang
 const exitCodes = { noGit: 64, noDescent: 65 };
 
 /**
- * Adds all files that are not ignored to a copy of the index, without the folders of others. Writes nothing into the repository: the copy
- * and the new objects are in a temporary folder. The copy keeps the time stamp of the index, by which git decides which files to read.
+ * Adds all files that are not ignored to a copy of the index, but leaves the folders of others as the base has them. Writes nothing into
+ * the repository: the copy and the new objects are in a temporary folder. The copy keeps the time stamp of the index, by which git decides
+ * which files to read.
  */
 const addAll = `
 set -eu
@@ -35,6 +36,9 @@ trap 'exit 1' HUP INT TERM
 mkdir "$work/objects"
 if [ -f "$index" ]; then cp -p "$index" "$work/index"; fi
 export GIT_INDEX_FILE="$work/index" GIT_OBJECT_DIRECTORY="$work/objects" GIT_ALTERNATE_OBJECT_DIRECTORIES="$objects"
+empty() { g hash-object -t tree -w --stdin </dev/null; }
+from=\${base:-$(empty)}
+to=\${head:-$(empty)}
 # Only here, git's paths are patterns.
 patterns() (
   export GIT_LITERAL_PATHSPECS=0
@@ -45,7 +49,7 @@ set -- \${others:+$others/}
 if [ ! -d "\${1:-}" ]; then
   set --
 else
-  patterns ls-files -z -- ":(glob)$others" ":(glob)$others/**" | g update-index -z --force-remove --stdin
+  patterns reset -q "$from" -- ":(glob)$others" ":(glob)$others/**"
   set -- ":(exclude,glob)$others/**"
 fi
 add() {
@@ -71,9 +75,6 @@ if reported -e '/^warning: unable to access /d' -e '/: No such file or directory
 then complete=0; fi
 if [ -s "$work/report" ]; then cat "$work/report" >&2; fi
 case $status in 0) ;; 1) complete=0 ;; *) exit 128 ;; esac
-empty() { g hash-object -t tree -w --stdin </dev/null; }
-from=\${base:-$(empty)}
-to=\${head:-$(empty)}
 `;
 
 /**

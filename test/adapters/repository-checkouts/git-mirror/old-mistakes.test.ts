@@ -2,6 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { executeIn } from '../../../contracts/work-tree.ts';
 import { reasonOf, take } from './snapshot-support.ts';
 import { createScene, never, open } from './support.ts';
 
@@ -35,6 +36,19 @@ describe('A snapshot', () => {
     await writeFile(join(tree.folder, 'new'), 'new\n');
     await using snapshot = await take(mirror, tree);
     expect((await snapshot.files(never)).map(({ path }) => path)).toEqual(['new']);
+  });
+
+  test('of a repository with folders of others has them as they are there', async () => {
+    const scene = await createScene([{ id: 'first', at: 1, files: [['conv-1/file', 'of another\n']] }]);
+    const mirror = scene.mirror();
+    const { folder, commit, git } = await open(mirror, scene.request);
+    for (const path of ['conv-1/file', 'new']) await writeFile(join(folder, path), 'new\n');
+    await git('add', '-A');
+    const request = { base: commit, leftOut: 'conv-[0-9]', run: (command: readonly string[]) => executeIn(folder, command) };
+    await using snapshot = await mirror.takeSnapshot(request, never);
+    const files = await snapshot.files(never);
+    expect(files.map(({ path }) => path)).toEqual(['new']);
+    expect(await mirror.listChanges(request, never)).toMatchObject({ complete: true, files });
   });
 
   test('is refused with the path of an attributes file whose lines are too long for git', async () => {
