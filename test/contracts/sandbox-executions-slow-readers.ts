@@ -53,4 +53,19 @@ export const slowReaderCases: readonly ExecutionsCase[] = [
       assert.equal(read, floodBytes);
     },
   ],
+  [
+    'ends a command that is killed while it waits for a reader',
+    async ({ start, runtime, sandboxId }) => {
+      const execution = await start('floods');
+      const request = { stream: 'stdout', after: 0, follow: true, hold: true } as const;
+      const holding = (await runtime.executions.output(sandboxId, execution.id, request, never)).getReader();
+      const { value } = await holding.read();
+      await execution.signal('SIGKILL');
+      const { exitCode, stdout: { end } } = await execution.ended();
+      assert.equal(exitCode, 137);
+      let read = value?.length ?? 0;
+      for (let next = await holding.read(); next.value !== undefined; next = await holding.read()) read += next.value.length;
+      assert.equal(read, end);
+    },
+  ],
 ];

@@ -98,12 +98,17 @@ export class AttachedExecution {
     const { stdout, stderr } = this.execution;
     const drained = Promise.all([this.#drain(stdout, this.stdout), this.#drain(stderr, this.#isTerminal ? this.stdout : this.stderr)]);
     const code = await Promise.race([this.execution.exited, ...(this.isDurable ? [connectionLost(drained)] : [])]);
-    for (const output of [this.stdout, this.stderr]) output.release();
+    this.release();
     await Promise.race([drained, sleep(openOutputMs, undefined, { ref: false })]);
     this.#exit = { code };
     for (const output of [this.stdout, this.stderr]) output.finish();
     this.#over.abort(new Error('the command has ended'));
     return this.state;
+  }
+
+  /** From now on, the command waits for no reader. The exit code of a killed one may come after output that is still to be read. */
+  release(): void {
+    for (const output of [this.stdout, this.stderr]) output.release();
   }
 
   async #drain(source: ReadableStream<Uint8Array>, target: OutputBuffer): Promise<void> {

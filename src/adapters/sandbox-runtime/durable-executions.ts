@@ -94,11 +94,12 @@ export class DurableExecutions implements SandboxExecutions {
   }
 
   async signal(sandboxId: string, executionId: string, signalName: string): Promise<void> {
-    const number = signalNumber(signalName);
+    const script = scripts.signal(signalNumber(signalName), this.#host.mark(sandboxId, executionId));
     const local = this.#find(sandboxId, executionId);
     if (local?.isDurable === false) return local.execution.kill();
     if (local !== undefined && local.state.status !== 'running') return void (await this.#reader.requireRunning(sandboxId));
-    await this.#reader.runToEnd(sandboxId, executionId, scripts.signal(number, this.#host.mark(sandboxId, executionId)));
+    await this.#reader.runToEnd(sandboxId, executionId, script);
+    if (signalName === 'SIGKILL') local?.release();
   }
 
   async resize(sandboxId: string, executionId: string, size: TerminalSize): Promise<void> {
@@ -245,6 +246,4 @@ export class DurableExecutions implements SandboxExecutions {
   }
 }
 
-function keyOf(sandboxId: string, executionId: string): string {
-  return `${sandboxId}/${executionId}`;
-}
+const keyOf = (sandboxId: string, executionId: string): string => `${sandboxId}/${executionId}`;

@@ -144,7 +144,8 @@ printf '%-4s\\n' $_skep_code 1<> "$_skep_d/kept/exit"
 [ -z "$_skep_hold" ] || kill $_skep_hold $_skep_feed
 if [ -n "$_skep_mark" ]; then
   exec 9>&-
-  printf '%s code %s\\n' "$_skep_mark" $_skep_code >&7
+  # busybox gives up a write that waits for the reader when a process in the background ends.
+  for _skep_try in 1 2 3 4 5 6 7 8 9; do printf '%s code %s\\n' "$_skep_mark" $_skep_code >&7 2>/dev/null && break; done
   # Waits for the processes that pass on the outputs.
   wait
   exit 0
