@@ -12,7 +12,7 @@ export const realTimers: Timers = {
 };
 
 /** For work that no caller ends early. */
-export const neverAborts = new AbortController().signal;
+export const neverAborts: AbortSignal = new AbortController().signal;
 
 /** Rejects with the signal's reason if it fires before the promise settles. */
 export async function raceSignal<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
