@@ -3,7 +3,8 @@ import { addressOf, type ClientSocket, type Connection } from './connection.ts';
 import { connectionLost, SkepError } from './failures.ts';
 import type { Execution, ExecutionSignal, TerminalSize } from './openapi.ts';
 import { type FollowOptions, Reconnection } from './reconnection.ts';
-import { deferred, sleep, Watchdog } from './waiting.ts';
+import { SocketInput } from './socket-input.ts';
+import { deferred, Watchdog } from './waiting.ts';
 
 type OutputStream = 'stdout' | 'stderr';
 
@@ -29,6 +30,7 @@ type Control = Partial<ExecutionEnd> & {
   readonly stream?: OutputStream;
   readonly offset?: number;
   readonly writer?: boolean;
+  readonly passed?: number;
   readonly input_closed?: true;
   readonly error?: { readonly code: string; readonly detail: string; readonly oldest?: number };
 };
@@ -37,11 +39,9 @@ const one = '/api/v1/sandboxes/{id}/executions/{execution_id}';
 /** The server sends at most this many bytes that are not confirmed, because a WebSocket can't slow down the server. */
 const windowBytes = 4 << 20;
 const confirmedBytes = windowBytes / 4;
-const maxUnsentBytes = 1 << 20;
 const maxMessageBytes = 256 << 10;
 /** How often in a row no WebSocket may open although the server answers. It can have been away meanwhile. */
 const maxRefusals = 3;
-const pollMs = 5;
 
 /**
  * A client that is attached to an execution by a WebSocket. The WebSocket is open while the output is iterated. After a lost connection it
@@ -56,13 +56,13 @@ export class Attachment implements AsyncIterable<OutputPart> {
   readonly #offsets: Partial<Record<OutputStream, number>> = {};
   #stream: OutputStream = 'stdout';
   #isWriter = true;
-  #input: 'none' | 'sent' | 'closing' | 'closed' = 'none';
+  #inputState: 'none' | 'sent' | 'closing' | 'closed' = 'none';
   /** The error that makes a reconnect useless. */
   #failure: unknown = null;
-  /** The socket for input; null while there is none. */
-  #socket: ClientSocket | null = null;
-  /** The next socket. Rejects if there is none because the output is not iterated any more. */
-  #ready = deferred<ClientSocket>();
+  /** The present input; null while there is none. */
+  #input: SocketInput | null = null;
+  /** The next input. Rejects if there is none because the output is not iterated any more. */
+  #ready = deferred<SocketInput>();
   /** Whether an iteration has ended. */
   #isLeft = false;
   #refusals = 0;
@@ -95,14 +95,14 @@ export class Attachment implements AsyncIterable<OutputPart> {
     for (;;) {
       let error: unknown = connectionLost();
       try {
-        const { socket, opened, parts } = await this.#connect();
+        const { input, opened, parts } = await this.#connect();
         if (!(await opened)) await this.#throwRefusal();
         else {
           reconnection.succeeded();
           this.#refusals = 0;
-          this.#socket = socket;
-          this.#ready.resolve(socket);
-          yield* this.#read(parts, socket);
+          this.#input = input;
+          this.#ready.resolve(input);
+          yield* this.#read(parts, input.socket);
           if (this.end !== null) return;
         }
       } catch (caught) {
@@ -115,18 +115,17 @@ export class Attachment implements AsyncIterable<OutputPart> {
   }
 
   /** Sends input. Resolves when more can be sent. */
-  async write(input: string | Uint8Array): Promise<void> {
-    const bytes = typeof input === 'string' ? new TextEncoder().encode(input) : input;
+  async write(content: string | Uint8Array): Promise<void> {
+    const bytes = typeof content === 'string' ? new TextEncoder().encode(content) : content;
     for (let at = 0; at < bytes.length; at += maxMessageBytes) {
-      const socket = await this.#ready.promise;
-      while (socket.readyState === 1 && socket.bufferedAmount > maxUnsentBytes) await sleep(pollMs);
-      this.#input = 'sent';
-      socket.send(bytes.slice(at, at + maxMessageBytes));
+      const input = await this.#ready.promise;
+      this.#inputState = 'sent';
+      await input.send(bytes.slice(at, at + maxMessageBytes));
     }
   }
 
   async closeInput(): Promise<void> {
-    this.#input = 'closing';
+    this.#inputState = 'closing';
     await this.#send({ close_input: true });
   }
 
@@ -139,7 +138,7 @@ export class Attachment implements AsyncIterable<OutputPart> {
   }
 
   async #send(message: object): Promise<void> {
-    (await this.#ready.promise).send(JSON.stringify(message));
+    (await this.#ready.promise).socket.send(JSON.stringify(message));
   }
 
   async *#read(parts: ReadableStream<OutputPart>, socket: ClientSocket): AsyncGenerator<OutputPart, void> {
@@ -165,14 +164,15 @@ export class Attachment implements AsyncIterable<OutputPart> {
     const watch = new Watchdog(signal);
     const socket: ClientSocket = options.openSocket === undefined ? new WebSocket(address) : options.openSocket(address);
     socket.binaryType = 'arraybuffer';
+    const input = new SocketInput(socket);
     const opened = deferred<boolean>();
     const left = new AbortController();
     const detach = (): void => {
       left.abort();
       // Later input waits for the next socket.
-      if (this.#socket === socket) [this.#socket, this.#ready] = [null, deferred()];
+      if (this.#input === input) [this.#input, this.#ready] = [null, deferred()];
       watch.stop();
-      socket.close();
+      input.close();
     };
     const parts = new ReadableStream<OutputPart>({
       start: (controller) => {
@@ -194,7 +194,7 @@ export class Attachment implements AsyncIterable<OutputPart> {
           if (left.signal.aborted) return;
           watch.restart('silence', silenceMs);
           if (data instanceof ArrayBuffer) controller.enqueue(this.#partOf(data));
-          else this.#take(JSON.parse(String(data)) as Control);
+          else this.#take(JSON.parse(String(data)) as Control, input);
           if (this.#failure !== null) leave();
         });
         // A close event follows.
@@ -203,7 +203,7 @@ export class Attachment implements AsyncIterable<OutputPart> {
       },
       cancel: detach,
     });
-    return { socket, opened: opened.promise, parts };
+    return { input, opened: opened.promise, parts };
   }
 
   /** Throws the reason for the refusal. A WebSocket client does not get it, but a request for the output is refused for the same reason. */
@@ -223,7 +223,8 @@ export class Attachment implements AsyncIterable<OutputPart> {
     return { stream, bytes: new Uint8Array(data) };
   }
 
-  #take({ stream, offset = 0, writer, input_closed: isInputClosed, error, status, exit_code = null, status_detail = null }: Control): void {
+  #take(control: Control, input: SocketInput): void {
+    const { stream, offset = 0, writer, passed, error, status, exit_code = null, status_detail = null } = control;
     if (stream !== undefined) {
       const expected = (this.#offsets[stream] ??= offset);
       this.#stream = stream;
@@ -231,7 +232,8 @@ export class Attachment implements AsyncIterable<OutputPart> {
         const message = `Output is missing: it continues at byte ${offset} instead of ${expected}.`;
         this.#failure = new SkepError('gap', message, { context: { expected, found: offset } });
       }
-    } else if (isInputClosed === true) this.#input = 'closed';
+    } else if (passed !== undefined) input.passed(passed);
+    else if (control.input_closed === true) this.#inputState = 'closed';
     else if (error?.code === 'output_dropped') {
       this.#failure = new SkepError('output_dropped', error.detail, { context: { oldest: error.oldest ?? 0 } });
     } else if (error !== undefined && error.code !== 'input_closed') this.#options.onRefused?.(error.detail);
@@ -242,6 +244,6 @@ export class Attachment implements AsyncIterable<OutputPart> {
 
   /** Returns true if a lost connection loses no input. In a terminal, a person sees what arrived. */
   #canReconnect(): boolean {
-    return this.#execution.tty || this.#input === 'none' || this.#input === 'closed';
+    return this.#execution.tty || this.#inputState === 'none' || this.#inputState === 'closed';
   }
 }

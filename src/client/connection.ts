@@ -26,7 +26,6 @@ export interface ClientOptions {
 export interface ClientSocket {
   binaryType: string;
   readonly readyState: number;
-  readonly bufferedAmount: number;
   send(data: string | Uint8Array<ArrayBuffer>): void;
   close(): void;
   addEventListener(type: 'open' | 'error' | 'close', listener: () => void): void;

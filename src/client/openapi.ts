@@ -1025,8 +1025,9 @@ export interface Operations {
        */
       readonly hold?: boolean | undefined;
       /**
-       * The server sends at most about this many bytes that the client has not confirmed with `{"read": bytes}`. For clients whose
-       * WebSocket can not stop reading. Default: no limit.
+       * The server sends at most about this many bytes that the client has not confirmed with `{"read": bytes}`, and confirms input with
+       * `{"passed": bytes}`. For clients whose WebSocket can not stop reading; they send at most 1 MiB of input that is not passed on.
+       * Default: no limit.
        */
       readonly window?: number | undefined;
       /** A ticket instead of the key, for browsers: they cannot send the header with the key here. */

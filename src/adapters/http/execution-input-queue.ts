@@ -1,12 +1,17 @@
 import type { WebSocket } from 'ws';
 
-/** How much input can wait before the client is paused, in bytes. */
-const maxWaitingBytes = 256 * 1024;
+/**
+ * How much input can wait before the client is paused, in bytes. More than Skep's client sends without a confirmation: a pause also holds
+ * back what it confirms, and a command that waits for that reads no input.
+ */
+const maxWaitingBytes = 2 * 1024 * 1024;
 
 interface ExecutionInputDeps {
   /** The client. It is paused while too much input waits. */
   readonly socket: Pick<WebSocket, 'pause' | 'resume'>;
   readonly write: (content: ReadableStream<Uint8Array>, close: boolean) => Promise<void>;
+  /** Called with a number of bytes that no longer wait: they are passed on, or their write has failed. */
+  readonly passed: (bytes: number) => void;
   readonly failed: (error: unknown) => void;
 }
 
@@ -22,11 +27,11 @@ export class ExecutionInputQueue {
   }
 
   push(bytes: Uint8Array): void {
-    const { socket } = this.#deps;
+    const { socket, passed } = this.#deps;
     // The writer of a failed write has no size, and the next input starts a new write.
     if (this.#writer === null || this.#writer.desiredSize === null) this.#writer = this.#begin();
     const writer = this.#writer;
-    writer.write(bytes).catch(() => 'the write itself reports the failure');
+    void writer.write(bytes).catch(() => 'the write itself reports the failure').then(() => passed(bytes.length));
     if ((writer.desiredSize ?? 0) > 0) return;
     socket.pause();
     const resume = (): void => socket.resume();

@@ -63,6 +63,7 @@ export class ExecutionWebSocket {
     this.#input = new ExecutionInputQueue({
       socket,
       write: (content, close) => executions.write(scope, sandboxId, executionId, content, close, ends),
+      passed: (bytes) => this.#confirmInput(bytes),
       failed: (error) => this.#report(error),
     });
   }
@@ -119,6 +120,11 @@ export class ExecutionWebSocket {
     }
   }
 
+  /** A client with a window waits for this before it sends more. */
+  #confirmInput(bytes: number): void {
+    if (this.#deps.windowBytes < Infinity) this.#send({ passed: bytes });
+  }
+
   #confirm(bytes: number): void {
     this.#unconfirmedBytes -= bytes;
     this.#confirmed.resolve();
@@ -135,6 +141,7 @@ export class ExecutionWebSocket {
     const message = isBinary ? undefined : parseJson(z.union([confirmation, control]), data.toString());
     if (message !== undefined && 'read' in message) return this.#confirm(message.read);
     if (this.#releaseWriter === null) {
+      if (isBinary) this.#confirmInput(data.length);
       return this.#sendError('not_writer', 'Another client is attached as the writer, or your key can only read.');
     }
     if (isBinary) return this.#input.push(data);

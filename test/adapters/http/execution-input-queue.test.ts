@@ -2,13 +2,14 @@ import { expect, test } from 'vitest';
 import { ExecutionInputQueue } from '../../../src/adapters/http/execution-input-queue.ts';
 import { until } from '../../support/until.ts';
 
-const tooMuch = new Uint8Array(300_000);
+const tooMuch = new Uint8Array(3_000_000);
 
 /** Returns a queue that writes with `write`, and its client, which records pauses and failures. */
 function createQueue(write: (content: ReadableStream<Uint8Array>) => Promise<void>) {
-  const client = { isPaused: false, failures: [] as unknown[] };
+  const client = { isPaused: false, passed: 0, failures: [] as unknown[] };
   const socket = { pause: () => void (client.isPaused = true), resume: () => void (client.isPaused = false) };
-  return { client, queue: new ExecutionInputQueue({ socket, write, failed: (error) => client.failures.push(error) }) };
+  const passed = (bytes: number) => void (client.passed += bytes);
+  return { client, queue: new ExecutionInputQueue({ socket, write, passed, failed: (error) => client.failures.push(error) }) };
 }
 
 async function countBytes(content: ReadableStream<Uint8Array>): Promise<number> {
@@ -27,7 +28,7 @@ test('a client is paused while too much input waits', async () => {
   await until(() => client.isPaused, (isPaused) => !isPaused);
   queue.push(tooMuch);
   await queue.close();
-  expect([read, client.failures]).toEqual([[600_000, 0], []]);
+  expect([read, client.passed, client.failures]).toEqual([[6_000_000, 0], 6_000_000, []]);
 });
 
 test('a client that closes its input while it is paused is read again', async () => {

@@ -25,8 +25,9 @@ const attachQuery = z.object({
   hold: holdQuery,
   window: wholeNumber(65_536, 1 << 30).optional().meta({
     description:
-      'The server sends at most about this many bytes that the client has not confirmed with `{"read": bytes}`. For clients whose ' +
-      'WebSocket can not stop reading. Default: no limit.',
+      'The server sends at most about this many bytes that the client has not confirmed with `{"read": bytes}`, and confirms input with ' +
+      '`{"passed": bytes}`. For clients whose WebSocket can not stop reading; they send at most 1 MiB of input that is not passed on. ' +
+      'Default: no limit.',
   }),
   ticket: ticketQuery,
 });
