@@ -14,17 +14,13 @@ const withoutProcesses = [
 /** Files that take long begin first, so that no worker is left alone with one in the end. */
 const isLong = ({ moduleId }: TestSpecification): boolean => /\.contract\.|crash|\.model\.|server-image/.test(moduleId);
 
-/** Begins with the long files. Then spreads those without processes evenly over the others, which wait much, so that the cores are busy. */
+/** Begins with the long files, which wait much. Those without processes use the cores meanwhile, one after the other in a worker. */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     // oxlint-disable-next-line unicorn/no-array-sort -- not that of an array
     const sorted = await super.sort(files);
-    const short = sorted.filter((file) => !isLong(file));
-    const spread = (isolate: boolean) => short
-      .filter(({ project }) => project.config.isolate === isolate)
-      .map((file, index, { length }) => ({ file, at: index / length }));
-    const mixed = [...spread(true), ...spread(false)].toSorted((one, other) => one.at - other.at);
-    return [...sorted.filter(isLong), ...mixed.map(({ file }) => file)];
+    const rank = (file: TestSpecification): number => (isLong(file) ? 0 : file.project.config.isolate ? 2 : 1);
+    return sorted.toSorted((one, other) => rank(one) - rank(other));
   }
 }
 
