@@ -14,12 +14,13 @@ const withoutProcesses = [
 /** Files that take long begin first, so that no worker is left alone with one in the end. */
 const isLong = ({ moduleId }: TestSpecification): boolean => /\.contract\.|crash|\.model\.|server-image/.test(moduleId);
 
-/** Begins with the long files, which wait much. Those without processes use the cores meanwhile, one after the other in a worker. */
+/** Long files begin, since they wait much. Those without processes use the cores meanwhile, one after the other in a worker. */
+const rank = (file: TestSpecification): number => (isLong(file) ? 0 : file.project.config.isolate ? 2 : 1);
+
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     // oxlint-disable-next-line unicorn/no-array-sort -- not that of an array
     const sorted = await super.sort(files);
-    const rank = (file: TestSpecification): number => (isLong(file) ? 0 : file.project.config.isolate ? 2 : 1);
     return sorted.toSorted((one, other) => rank(one) - rank(other));
   }
 }
