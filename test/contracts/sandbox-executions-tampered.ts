@@ -103,9 +103,9 @@ export const tamperedCases: readonly ExecutionsCase[] = [
       const execution = await start('sleeps');
       await execution.some(1);
       await tamper(stage, execution.id, 'mkfifo kept/pipe');
-      const other = execution.by(await open());
-      await freeze(runtime, sandboxId);
-      assert.equal((await other.state()).status, 'running');
+      const other = await open();
+      await freeze(other, sandboxId);
+      assert.equal((await execution.by(other).state()).status, 'running');
     },
     'own sandbox',
   ],

@@ -49,8 +49,8 @@ export class ContainerCommands {
   readonly #engine: Engine;
   readonly #watch: SandboxWatch;
   readonly #mutex: KeyedMutex;
-  /** The containers in which earlier processes of Skep left nothing. */
-  readonly #cleared = new Set<string>();
+  /** By container: kills what earlier processes of Skep left in it. Not set after a failure. */
+  readonly #cleared = new Map<string, Promise<number | null>>();
   readonly #own = new Set<OwnExecution>();
   readonly #shells = new WaitingShells();
   readonly #pending = new Set<Promise<unknown>>();
@@ -199,12 +199,17 @@ export class ContainerCommands {
   async #clear(container: Docker.ContainerInspectInfo): Promise<boolean> {
     const { Id, ExecIDs } = container;
     const hasExecutions = ExecIDs !== undefined && ExecIDs !== null && ExecIDs.length > 0;
-    if (this.#cleared.has(Id)) return hasExecutions;
-    const unfrozen = this.#unfrozenOf(container);
-    // Ignores the exit code: an image without a shell never had executions.
-    const code = hasExecutions ? await runInContainer({ engine: this.#engine, container, unfrozen }, killLeftoversCommand()) : 0;
     if (this.#cleared.size >= maxCleared) this.#cleared.clear();
-    if (code !== null) this.#cleared.add(Id);
+    const started = { engine: this.#engine, container, unfrozen: this.#unfrozenOf(container) };
+    const clearing = this.#cleared.get(Id) ?? (hasExecutions ? runInContainer(started, killLeftoversCommand()) : Promise.resolve(0));
+    this.#cleared.set(Id, clearing);
+    // Ignores exit codes: an image without a shell never had executions.
+    let code: number | null = null;
+    try {
+      code = await clearing;
+    } finally {
+      if (code === null) this.#cleared.delete(Id);
+    }
     return hasExecutions;
   }
 

@@ -25,13 +25,17 @@ function program(path: string, script: string): string {
 
 describeWithDocker('Shells that wait in Docker containers', () => {
   const engine = createEngine();
-  afterEach(() => engine.clear());
-  afterAll(() => engine.close());
+  // Each freeze by hand needs a deployment of its own, where no other runtime looks for leftovers meanwhile: a command that begins during
+  // a freeze can stop the engine from handling the container.
+  const [freezing, resuming] = [createEngine(), createEngine()];
+  const engines = [engine, freezing, resuming];
+  afterEach(() => Promise.all(engines.map((one) => one.clear())));
+  afterAll(() => Promise.all(engines.map((one) => one.close())));
 
   let count = 0;
 
-  async function started(image: string, options: Parameters<typeof engine.open>[0] = {}) {
-    const runtime = engine.open(options);
+  async function started(image: string, options: Parameters<typeof engine.open>[0] = {}, by = engine) {
+    const runtime = by.open(options);
     const launch = launchOf(shell('exec sleep 100000'), { ports: [], image });
     await runtime.start(launch, () => {}, never);
     return { runtime, launch, id: launch.id };
@@ -47,10 +51,10 @@ describeWithDocker('Shells that wait in Docker containers', () => {
   const run = async (executions: SandboxExecutions, id: string, script: string, env: Record<string, string> = {}) =>
     end(executions, id, await begin(executions, id, script, env));
 
-  const processes = async (id: string): Promise<readonly { readonly pid: string; readonly args: string }[]> =>
-    (await engine.container(id).top({ ps_args: '-eo pid,args' })).Processes.map(([pid = '', args = '']: string[]) => ({ pid, args }));
-  const shells = async (id: string): Promise<readonly string[]> =>
-    (await processes(id)).flatMap(({ pid, args }) => (args.includes('skep-shell') ? [pid] : []));
+  const processes = async (id: string, by = engine): Promise<readonly { readonly pid: string; readonly args: string }[]> =>
+    (await by.container(id).top({ ps_args: '-eo pid,args' })).Processes.map(([pid = '', args = '']: string[]) => ({ pid, args }));
+  const shells = async (id: string, by = engine): Promise<readonly string[]> =>
+    (await processes(id, by)).flatMap(({ pid, args }) => (args.includes('skep-shell') ? [pid] : []));
   const left = async (id: string): Promise<readonly unknown[]> =>
     (await processes(id)).filter(({ args }) => args.startsWith('sleep 20'));
   /** The engine forgets an execution some time after its end, but not while it runs. */
@@ -127,31 +131,31 @@ describeWithDocker('Shells that wait in Docker containers', () => {
 
   /** Another server freezes the sandbox for longer than a shell may take to begin a command. */
   async function beginsOnceAfterFreeze(): Promise<void> {
-    const { runtime: { executions }, id } = await started(images.debian);
+    const { runtime: { executions }, id } = await started(images.debian, {}, freezing);
     await run(executions, id, 'true');
-    const [waiting = ''] = await shells(id);
+    const [waiting = ''] = await shells(id, freezing);
     process.kill(Number(waiting), 'SIGSTOP');
     const begun = run(executions, id, 'echo begun >>begun; cat begun');
     begun.catch(() => {});
     await pause(300);
-    await engine.container(id).pause();
+    await freezing.container(id).pause();
     await pause(5_000);
     process.kill(Number(waiting), 'SIGCONT');
-    await engine.container(id).unpause();
+    await freezing.container(id).unpause();
     expect(await begun).toEqual({ out: 'begun\n', err: '', code: 0 });
   }
 
   /** The time in which a shell may begin a command ends while the sandbox is resumed. */
   async function beginsDuringResume(): Promise<void> {
     const proxy = await startProxy(undefined, { requests: /\/unpause/, ms: 2_500 });
-    const { runtime, launch, id } = await started(images.debian, { host: `tcp://127.0.0.1:${proxy.port}`, env: {} });
+    const { runtime, launch, id } = await started(images.debian, { host: `tcp://127.0.0.1:${proxy.port}`, env: {} }, resuming);
     await run(runtime.executions, id, 'true');
-    const [waiting = ''] = await shells(id);
+    const [waiting = ''] = await shells(id, resuming);
     process.kill(Number(waiting), 'SIGSTOP');
     const begun = run(runtime.executions, id, 'sleep 1; exit 3');
     begun.catch(() => {});
     await pause(300);
-    await engine.container(id).pause();
+    await resuming.container(id).pause();
     process.kill(Number(waiting), 'SIGCONT');
     await pause(3_500);
     await runtime.resume(launch, never);
