@@ -98,6 +98,7 @@ async function* follow(call: ServiceCall, execution: ExecutionRecord, workingDir
     throw error;
   }
   const { status, exitCode, statusReason } = await skep.executions.get(scope, sandboxId, id);
+  if (statusReason?.code === 'execution_timed_out') throw new ConnectError('deadline_exceeded', sentenceOf(statusReason));
   if (status !== 'exited') throw new ConnectError('unavailable', statusReason === null ? 'It is lost.' : sentenceOf(statusReason));
   if (exitCode === notRunCode && workingDir !== null) await requireDirectory(call, workingDir);
   const text = `exit status ${exitCode}`;

@@ -172,6 +172,14 @@ describe('the API for E2B clients', () => {
     expect(await response.text()).toContain('"code":"deadline_exceeded"');
   });
 
+  test('reports `deadline_exceeded` also to a client that connects to a process after its time limit', async () => {
+    const door = await openDoor();
+    const headers = { ...door.headers, 'Connect-Timeout-Ms': '100' };
+    const [first] = await stream({ ...door, headers }, 'Start', wrapped(JSON.stringify({ process: { cmd: 'sleep' }, stdin: false })));
+    const { pid } = (first?.['event'] as { start: { pid: number } }).start;
+    expect(codeOf(await stream(door, 'Connect', wrapped(JSON.stringify({ process: { pid } }))))).toBe('deadline_exceeded');
+  });
+
   test('counts requests with a token against the request limit of its key', async () => {
     const { world, headers, as } = await openDoor({ requestsPerMinute: 4 });
     const list = async () => await as(null)('POST', '/e2b/process.Process/List', {}, headers);
