@@ -1,6 +1,6 @@
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
+import { type ChildProcess, fork } from 'node:child_process';
 import pLimit from 'p-limit';
+import type { GitAnswer, GitQuestion } from './git-process.ts';
 
 /** A repository that the double of a git host serves. */
 export interface HostedRepository {
@@ -52,12 +52,31 @@ export function createHostedRepositories(usual: HostedRepository['visibility']):
   };
 }
 
-const run = promisify(execFile);
 const fewAtOnce = pLimit(6);
+const waiting = new Map<number, (output: Buffer | null) => void>();
+let gitProcess: ChildProcess | undefined;
+let lastQuestion = 0;
 
-/** Runs git without a user's configuration, only a few processes at once. Returns its output. Null if git fails. */
-export async function readGit(gitDir: string, args: readonly string[]): Promise<Buffer | null> {
-  const env = { PATH: process.env['PATH'], GIT_DIR: gitDir, GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null', GIT_LITERAL_PATHSPECS: '1' };
-  const options = { env, encoding: 'buffer', maxBuffer: 256 * 1024 * 1024 } as const;
-  return await fewAtOnce(async () => (await run('git', args, options)).stdout).catch(() => null);
+/**
+ * Runs git without a user's configuration, only a few processes at once. Returns its output. Null if git fails. A small process starts
+ * them: that takes more time the more memory the starting process has.
+ */
+export function readGit(gitDir: string, args: readonly string[]): Promise<Buffer | null> {
+  return fewAtOnce(() => new Promise((resolve) => {
+    gitProcess ??= startGitProcess();
+    const id = (lastQuestion += 1);
+    waiting.set(id, resolve);
+    gitProcess.send({ id, gitDir, args } satisfies GitQuestion);
+  }));
+}
+
+function startGitProcess(): ChildProcess {
+  const started = fork(new URL('git-process.ts', import.meta.url), { serialization: 'advanced' });
+  started.on('message', ({ id, output }: GitAnswer) => {
+    waiting.get(id)?.(output);
+    waiting.delete(id);
+  });
+  started.unref();
+  started.channel?.unref();
+  return started;
 }
