@@ -1,7 +1,8 @@
 import { withSilenceLimit } from './byte-stream.ts';
 import { failureOf, isFailure, isTemporary, connectionLost, SkepError } from './failures.ts';
 import { keyedRoutes, type Operations, type Page } from './openapi.ts';
-import { Backoff, Watchdog } from './waiting.ts';
+import { Backoff } from './backoff.ts';
+import { Watchdog } from './waiting.ts';
 
 export interface ClientOptions {
   /** The address of the server: `http://127.0.0.1:3000`. Without a scheme, `http` is used for this machine, and `https` for others. */

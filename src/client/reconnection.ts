@@ -1,6 +1,6 @@
 import type { Connection } from './connection.ts';
 import { isTemporary, type SkepError } from './failures.ts';
-import { Backoff } from './waiting.ts';
+import { Backoff } from './backoff.ts';
 
 export interface FollowOptions {
   readonly signal?: AbortSignal | undefined;

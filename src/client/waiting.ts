@@ -15,31 +15,6 @@ export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   }
 }
 
-const firstWaitMs = 250;
-const longestWaitMs = 5000;
-
-/** Waits between attempts. The time grows and is partly random. */
-export class Backoff {
-  readonly #limitMs: number;
-  readonly #since = performance.now();
-  /** The number of failed attempts. */
-  attempts = 0;
-
-  /** After `forMs` there is no other attempt. */
-  constructor(forMs: number) {
-    this.#limitMs = forMs;
-  }
-
-  /** Waits, at least as long as the server's `Retry-After`. Throws the error if the next attempt would be too late. */
-  async wait(error: unknown, signal?: AbortSignal): Promise<void> {
-    const asked = error instanceof SkepError ? (error.retryAfterMs ?? 0) : 0;
-    const ms = Math.max(asked, (0.5 + Math.random() / 2) * Math.min(longestWaitMs, firstWaitMs * 2 ** this.attempts));
-    this.attempts += 1;
-    if (performance.now() - this.#since + ms > this.#limitMs) throw error;
-    await sleep(ms, signal);
-  }
-}
-
 /** A signal that fires when another signal fires, or after too long a silence. */
 export class Watchdog {
   readonly signal: AbortSignal;

@@ -1,6 +1,6 @@
 import type { PermissionPolicy, PermissionRequest } from './agent.ts';
 import type { PullRequest, StartPoint } from './change.ts';
-import type { ConversationMicroagent } from './conversation-microagents.ts';
+import type { ConversationMicroagent } from './applicable-microagents.ts';
 import type { Reason } from './reason.ts';
 import type { Sandbox } from './sandbox.ts';
 import type { SandboxParameters } from './sandbox-parameters.ts';

@@ -3,7 +3,7 @@ import type { ChangeCounts } from './change.ts';
 import {
   type Conversation, type ConversationStartStatus, type AgentStatus, type QueuedMessage, textOf,
 } from './conversation.ts';
-import type { MicroagentsEventData } from './conversation-microagents.ts';
+import type { MicroagentsEventData } from './applicable-microagents.ts';
 import type { Reason } from './reason.ts';
 import { isPooled, type PauseKind, type Sandbox, type SandboxStatus } from './sandbox.ts';
 

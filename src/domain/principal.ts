@@ -8,6 +8,9 @@ export interface Principal {
   readonly repositories?: readonly string[] | null;
 }
 
+/** The owner of the static key and of every key that names no user. All these keys see the same conversations and sandboxes. */
+export const defaultUser = 'default';
+
 /** The beginning of the ids of Skep's own users. No caller has such an id. */
 const reservedUserPrefix = 'skep:';
 

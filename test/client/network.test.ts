@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type ClientOptions, createClient, isFailure, SkepError, type SkepClient } from '../../src/client/index.ts';
 import { failureIn } from '../../src/client/failures.ts';
-import { Backoff } from '../../src/client/waiting.ts';
+import { Backoff } from '../../src/client/backoff.ts';
 import { commands, randomOutput } from '../adapters/http/executions-support.ts';
 import { chunk, readyConversation } from '../adapters/http/support.ts';
 import { coderSpec, createWorld, plainSpec, type World } from '../adapters/http/world.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type PermissionRequest, toolCallStatuses } from '../../domain/agent.ts';
-import { omissionReasons } from '../../domain/conversation-microagents.ts';
+import { omissionReasons } from '../../domain/applicable-microagents.ts';
 import { conversationStartStatuses, agentStatuses } from '../../domain/conversation.ts';
 import type { EventActor, EventData, EventKind } from '../../domain/event.ts';
 import { pauseKinds, sandboxStatuses } from '../../domain/sandbox.ts';

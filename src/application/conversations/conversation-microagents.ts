@@ -1,6 +1,6 @@
 import {
   type ConversationMicroagent, maxMicroagents, maxTriggerCharacters, type OmittedMicroagent,
-} from '../../domain/conversation-microagents.ts';
+} from '../../domain/applicable-microagents.ts';
 import type { RepositoryLocation } from '../../domain/conversation.ts';
 import { logFieldsOf } from '../../domain/failure.ts';
 import type { FileContentId } from '../../ports/git-provider.ts';

@@ -1,5 +1,5 @@
 import type { StartPoint } from '../../domain/change.ts';
-import { microagentsEventData } from '../../domain/conversation-microagents.ts';
+import { microagentsEventData } from '../../domain/applicable-microagents.ts';
 import { nextStartStep, type StartStep, startSteps, statusAfter } from '../../domain/conversation-next-step.ts';
 import { type Conversation, type ConversationStartStatus, isEnded, workingDirOf } from '../../domain/conversation.ts';
 import { isFailureOf, reasonOfError, Refusal } from '../../domain/failure.ts';

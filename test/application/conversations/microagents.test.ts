@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { maxContextBytes, maxMicroagents } from '../../../src/domain/conversation-microagents.ts';
+import { maxContextBytes, maxMicroagents } from '../../../src/domain/applicable-microagents.ts';
 import { Failure } from '../../../src/domain/failure.ts';
 import { explained } from '../../../src/domain/reason.ts';
 import type { GitProvider } from '../../../src/ports/git-provider.ts';

@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
 import { Failure } from '../../../domain/failure.ts';
-import { isUserId, type Principal } from '../../../domain/principal.ts';
+import { defaultUser, isUserId, type Principal } from '../../../domain/principal.ts';
 import { type ApiKeyRecord, isKeyValid } from '../../../domain/api-key.ts';
 import { explained, type Reason } from '../../../domain/reason.ts';
 import { isRepositoryPattern } from '../../../domain/repository-name.ts';
@@ -10,9 +10,7 @@ import type { Auth } from '../../../ports/auth.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import type { Random } from '../../../ports/random.ts';
 import { keyDigest } from '../../shared/key-digest.ts';
-
-/** The owner of the static key and of every key that names no user. All these keys see the same conversations and sandboxes. */
-const defaultUser = 'default';
+import { createDashboardLogins } from './dashboard-logins.ts';
 
 const staticPrincipal: Principal = { userId: defaultUser, keyName: 'SKEP_API_KEY', access: 'full' };
 
@@ -55,12 +53,6 @@ export function createApiKeyAuth({ staticKey, keys, clock, random }: ApiKeyAuthO
   };
 }
 
-/** How long a login link works: long enough to copy it to another machine, too short to be found in a log later. */
-const loginCodeLifetimeMs = 10 * 60_000;
-
-/** How long a user stays logged in after such a link. */
-const loginLifetimeMs = 30 * 24 * 60 * 60_000;
-
 export function createApiKeys(deps: { readonly keys: ApiKeyStore; readonly clock: Clock; readonly random: Random }): ApiKeys {
   const { keys, clock, random } = deps;
 
@@ -80,19 +72,7 @@ export function createApiKeys(deps: { readonly keys: ApiKeyStore; readonly clock
     create: (key) => make(random.id('key'), key),
     list: () => keys.list(),
     revoke: (idOrName) => keys.revoke(idOrName, clock.now()),
-    async createLoginCode({ userId = defaultUser, access = 'full' }) {
-      if (!isUserId(userId)) throw invalid('userId', { code: 'user_id' });
-      const code = random.secret();
-      const expiresAt = clock.now() + loginCodeLifetimeMs;
-      await keys.insertLoginCode({ hash: keyDigest(code), userId, access, expiresAt }, clock.now());
-      return { code, expiresAt };
-    },
-    async exchangeLoginCode(code) {
-      const login = await keys.takeLoginCode(keyDigest(code), clock.now());
-      if (login === null) throw new Failure('login_code_invalid', {});
-      const id = random.id('key');
-      return await make(id, { name: `dashboard ${id}`, userId: login.userId, access: login.access, expiresInMs: loginLifetimeMs });
-    },
+    ...createDashboardLogins(deps, make),
   };
 }
 

@@ -13,7 +13,7 @@ import { requireSuccess, failed, failures, providerName, tooLarge } from './loca
 import { readHead, readShallow } from './repository-head.ts';
 import { createFetchFolders, type ObjectsRequest, type ReadObjects, readObjects } from './private-git-folders.ts';
 import { listLocalBranches, searchLocal } from './repositories-and-branches.ts';
-import { findRepository, type ServedFolder } from './repository-location.ts';
+import { findRepository, type ServedFolder } from './repository-folder.ts';
 import { createSnapshotCache } from './directory-snapshot-cache.ts';
 
 export interface LocalGitOptions extends ServedFolder {

@@ -11,7 +11,7 @@ import { errorCode, ignoring } from '../../shared/system-errors.ts';
 import { failed } from './local-git-failures.ts';
 import { type Head, readHead, readShallow } from './repository-head.ts';
 import type { ResolvedOptions } from './local-git-provider.ts';
-import type { LocalRepository } from './repository-location.ts';
+import type { LocalRepository } from './repository-folder.ts';
 
 export interface ObjectsRequest {
   readonly repository: LocalRepository;

@@ -5,7 +5,7 @@ import { parseRepositoryName } from '../../../domain/repository-name.ts';
 import type { Branch, HostPage, HostPageRequest, ListedRepository } from '../../../ports/git-provider.ts';
 import { requireSuccess, failed, tooLarge } from './local-git-failures.ts';
 import type { ResolvedOptions } from './local-git-provider.ts';
-import { type LocalRepository, openRoot, repositoryAt, type RootFolder, type ServedFolder } from './repository-location.ts';
+import { type LocalRepository, openRoot, repositoryAt, type RootFolder, type ServedFolder } from './repository-folder.ts';
 
 /** Finds the repositories whose path contains the text, in any case. */
 export async function searchLocal(

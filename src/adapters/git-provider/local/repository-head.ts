@@ -2,7 +2,7 @@ import { readlink, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isRefName, oidForm } from '../../shared/git-process.ts';
 import { failed } from './local-git-failures.ts';
-import type { LocalRepository } from './repository-location.ts';
+import type { LocalRepository } from './repository-folder.ts';
 
 /** The branch and the commit that a clone of the repository would check out. */
 export interface Head {

@@ -1,6 +1,6 @@
 import {
   applicableMicroagents, type ConversationMicroagent, fitIntoContext, microagentsEventData, type MicroagentText, type OmittedMicroagent,
-} from '../../../domain/conversation-microagents.ts';
+} from '../../../domain/applicable-microagents.ts';
 import { type Conversation, type Message, textOf } from '../../../domain/conversation.ts';
 import type { EventBody } from '../../../domain/event.ts';
 import { timeout } from '../../timers.ts';

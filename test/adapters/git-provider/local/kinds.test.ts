@@ -2,7 +2,7 @@ import { appendFile, mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { readHead } from '../../../../src/adapters/git-provider/local/repository-head.ts';
-import { findRepository } from '../../../../src/adapters/git-provider/local/repository-location.ts';
+import { findRepository } from '../../../../src/adapters/git-provider/local/repository-folder.ts';
 import { agents, everything, failureOf, list, simple, simpleListing, start } from '../support.ts';
 import { bare, gitIn, providerOf, temporaryFolder } from './support.ts';
 

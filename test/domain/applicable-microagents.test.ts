@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { applicableMicroagents, type ConversationMicroagent, fitIntoContext, maxContextBytes, microagentsEventData } from '../../src/domain/conversation-microagents.ts';
+import { applicableMicroagents, type ConversationMicroagent, fitIntoContext, maxContextBytes, microagentsEventData } from '../../src/domain/applicable-microagents.ts';
 
 const one = (path: string, triggers: readonly string[] = [], isSettled = false): ConversationMicroagent => ({ path, blobId: path, triggers, isSettled });
 const text = (path: string, content: string) => ({ microagent: one(path), trigger: null, content });
