@@ -134,6 +134,23 @@ describe('The command line client', () => {
     await runSkep(['sandboxes', 'delete', id], env);
   });
 
+  test('shows both outputs of an execution, follows them, and ends it with a signal', async () => {
+    const { id } = JSON.parse((await runSkep(['sandboxes', 'start', 'speaks', '--json'], env)).stdout) as { id: string };
+    const begin = () => runSkep(['exec', '-d', id, '--', 'sh', '-c', 'echo one; echo two; echo bad >&2; exec sleep 1000'], env);
+    const execution = (await until(begin, ({ code }) => code === 0, 60_000)).stdout.trim();
+    const log = () => runSkep(['logs', id, execution], env);
+    await until(log, ({ code, stdout, stderr }) => code === 0 && stdout === 'one\ntwo\n' && stderr === 'bad\n', 60_000);
+    expect(await runSkep(['logs', id, execution, '-n', '1'], env)).toEqual({ code: 0, stdout: 'two\n', stderr: 'bad\n' });
+    const following = run('logs', '-f', id, execution);
+    await following.sees('two\n');
+    expect(await runSkep(['kill', id, execution, '--signal', 'SIGNONE'], env)).toMatchObject({ code: 1, stderr: expect.stringContaining('--signal') });
+    expect(await runSkep(['kill', id, execution], env)).toMatchObject({ code: 0, stderr: `SIGKILL is sent to ${execution}.\n` });
+    expect(await following.exitCode()).toBe(0);
+    expect((await runSkep(['executions', id], env)).stdout).toContain(`${execution}  exited  137`);
+    expect(await runSkep(['logs', id, 'exec-none'], env)).toMatchObject({ code: 1, stderr: expect.stringContaining('exec-none') });
+    await runSkep(['sandboxes', 'delete', id], env);
+  });
+
   test('starts a sandbox with variables, metadata, a timeout and a secret', async () => {
     const start = ['sandboxes', 'start', 'told', '--json', '--env', 'LEVEL=a=b', '--metadata', 'task=4 2', '--timeout', '90s', '--secret', 'SKEP_TEST_TOKEN'];
     const { id, metadata, created_at, expires_at } = JSON.parse((await runSkep(start, env)).stdout) as Record<string, string>;

@@ -78,6 +78,7 @@ export function addStartOptions(command: Command): Command {
 /** What the commands call the fields of requests. Fields that no command sets are missing. */
 const inputNames: Readonly<Record<string, string>> = {
   'path.id': 'the id',
+  'path.execution_id': 'the execution',
   'path.port': 'the port',
   'path.repository_name': 'the repository',
   'query.path': 'the path',
@@ -96,6 +97,7 @@ const inputNames: Readonly<Record<string, string>> = {
   'body.selected_branch': '--branch',
   'body.title': 'the title',
   'body.content': 'the message',
+  'body.signal': '--signal',
   'body.message_id': 'the message',
   'body.option_id': 'the answer',
   'body.command': 'the command',

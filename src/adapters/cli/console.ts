@@ -92,12 +92,13 @@ export function print({ json = false }: JsonOption, value: unknown, text: string
 }
 
 /** Prints the bytes of a response. On a terminal, removes control characters. Ends when the signal fires. */
-export async function printBody(body: AsyncIterable<Uint8Array> | null, signal: AbortSignal): Promise<void> {
-  const { stdout } = process;
+export async function printBody(
+  body: AsyncIterable<Uint8Array> | null, signal: AbortSignal, target: NodeJS.WriteStream = process.stdout,
+): Promise<void> {
   const decoder = new TextDecoder();
   for await (const bytes of untilStopped(body ?? [], signal)) {
-    const shown = stdout.isTTY ? safeText(decoder.decode(bytes, { stream: true })) : bytes;
-    if (!stdout.write(shown)) await once(stdout, 'drain');
+    const shown = target.isTTY ? safeText(decoder.decode(bytes, { stream: true })) : bytes;
+    if (!target.write(shown)) await once(target, 'drain');
   }
 }
 

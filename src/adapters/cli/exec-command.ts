@@ -7,7 +7,8 @@ import { addVariable, variableHelp } from './arguments.ts';
 import { commandName } from '../../client/command-name.ts';
 import { loginShell } from '../../client/executions.ts';
 import {
-  clientOf, CommandError, type Common, duplicateSignalMs, exitOnOutputError, followOptions, olderNotice, print, subcommand, table, urlHelp,
+  clientOf, CommandError, type Common, duplicateSignalMs, exitOnOutputError, followOptions, notice, olderNotice, print, subcommand, table,
+  urlHelp,
 } from './console.ts';
 import { safeLine } from './safe-text.ts';
 
@@ -27,6 +28,17 @@ export function addExecutions(program: Command, finish: (exitCode: number) => vo
     .action(async (sandboxId: string, given: ExecOptions) =>
       finish(await execute(sandboxId, loginShell, { ...given, interactive: true, tty: true })));
   subcommand(program, 'executions <sandbox>', 'list the newest executions of a sandbox, also those that have ended').action(listExecutions);
+  subcommand(program, 'kill <sandbox> <execution>', 'end an execution with all its processes; its output is kept')
+    .option('--signal <name>', 'another signal for its process group, for example SIGTERM', 'SIGKILL')
+    .action(sendSignal);
+}
+
+async function sendSignal(id: string, executionId: string, { signal, ...options }: Common & api.ExecutionSignal): Promise<void> {
+  const sandbox = await clientOf(options).sandboxes.get(id);
+  const execution = await sandbox.executions.get(executionId);
+  await execution.signal(signal);
+  print(options, { id: executionId, signal }, '');
+  notice(`${signal} is sent to ${executionId}.`);
 }
 
 async function listExecutions(id: string, options: Common): Promise<void> {

@@ -7,9 +7,10 @@ import { clientOf, printBody, stopSignal, untilStopped, urlHelp } from './consol
 import { transfer } from './transfer.ts';
 
 export function addLogs(program: Command): void {
-  program.command('logs').description('show what the command of a sandbox wrote')
+  program.command('logs').description('show what the command of a sandbox wrote, or one of its executions')
     .argument('<sandbox>', 'the id of the sandbox, which may be paused')
-    .option('-f, --follow', 'continue until the sandbox stops')
+    .argument('[execution]', 'the id of an execution')
+    .option('-f, --follow', 'continue until the sandbox stops, or the execution ends')
     .option('-n, --tail <lines>', 'begin with the last lines, at most this many', toCount)
     .option('--url <url>', urlHelp)
     .action(showLogs);
@@ -21,21 +22,27 @@ interface LogOptions {
   readonly tail?: number;
 }
 
-/** Prints the log of a sandbox. On a terminal, removes control characters. Ends at a stop signal. */
-async function showLogs(id: string, { follow = false, tail, ...options }: LogOptions): Promise<void> {
+/** Prints the log of a sandbox, or both outputs of an execution. On a terminal, removes control characters. Ends at a stop signal. */
+async function showLogs(id: string, executionId: string | undefined, { follow = false, tail, ...options }: LogOptions): Promise<void> {
   const signal = stopSignal();
   const client = clientOf(options);
-  const read = async <T>(follow: boolean, use: (log: Readable) => Promise<T>): Promise<T> => {
-    const log = await transfer(client, { method: 'GET', path: addressOf('/api/v1/sandboxes/{id}/logs', { id }, { follow }), signal });
-    return await use(log).catch(async (cause: unknown) => {
-      // Throws the reason if the key is revoked or the sandbox is deleted.
-      await client.request('GET /api/v1/sandboxes/{id}', { path: { id } });
-      throw new SkepError('connection_lost', 'The connection was lost before the end of the log.', { context: {}, cause });
-    });
-  };
-  // The API counts bytes, so the log is read once more to count lines.
-  const start = tail === undefined ? 0 : await read(false, (log) => startOfLines(untilStopped(log, signal), tail));
-  if (!signal.aborted) await read(follow, (log) => printBody(partFrom(log, start), signal));
+  const resource = `/api/v1/sandboxes/{id}${executionId === undefined ? '' : '/executions/{execution_id}'}`;
+  const get = (part: string, query: object): Promise<Readable> =>
+    transfer(client, { method: 'GET', path: addressOf(resource + part, { id, execution_id: executionId }, { ...query }), signal });
+  const logs = executionId === undefined
+    ? [{ target: process.stdout, part: '/logs', query: {} }]
+    : (['stdout', 'stderr'] as const).map((stream) => ({ target: process[stream], part: '/output', query: { stream } }));
+  await Promise.all(logs.map(async ({ target, part, query }) => {
+    const read = async <T>(follow: boolean, use: (log: Readable) => Promise<T>): Promise<T> =>
+      await use(await get(part, { ...query, follow })).catch(async (cause: unknown) => {
+        // Throws the reason if the key is revoked, or the sandbox or the execution is deleted.
+        await get('', {});
+        throw new SkepError('connection_lost', 'The connection was lost before the end of the log.', { context: {}, cause });
+      });
+    // The API counts bytes, so the log is read once more to count lines.
+    const start = tail === undefined ? 0 : await read(false, (log) => startOfLines(untilStopped(log, signal), tail));
+    if (!signal.aborted) await read(follow, (log) => printBody(partFrom(log, start), signal, target));
+  }));
 }
 
 /** Returns how many bytes come before the last lines of the log. */
