@@ -205,7 +205,7 @@ describe('a resume', () => {
     const resumed = codeOf(sandboxes.resume('me', id));
     await calm();
     engine.crash(id);
-    expect(await resumed).toBe('sandbox_not_paused');
+    expect(await resumed).toBe('sandbox_not_running');
     expect(await of(id)).toMatchObject({ status: 'ERROR', statusReason: { code: 'process_exited', exitCode: 3 } });
   });
 

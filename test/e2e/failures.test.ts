@@ -82,14 +82,14 @@ describe('A failure of the executable has its status and its code', () => {
     expect(codeOf(await ask('POST', '/api/v1/app-conversations', { selected_repository: 'none' }))).toEqual([404, 'repository_not_found']);
   });
 
-  test("sandbox_busy, sandbox_not_running and sandbox_not_paused: the sandbox's status does not allow the call", async () => {
+  test("sandbox_busy and sandbox_not_running: the sandbox's status does not allow the call", async () => {
     const starting = await sandboxIn('unwell', 'STARTING');
     for (const to of ['pause', 'resume']) expect(codeOf(await ask('POST', `/api/v1/sandboxes/${starting}/${to}`))).toEqual([409, 'sandbox_busy']);
     const failed = await sandboxIn('broken', 'ERROR');
     expect(object(await ask('GET', `/api/v1/sandboxes/${failed}`))['status_reason']).toMatchObject({ code: 'command_not_found', command: 'no-such-program-anywhere' });
     expect(codeOf(await ask('POST', `/api/v1/sandboxes/${failed}/pause`))).toEqual([409, 'sandbox_not_running']);
     // A sandbox in ERROR keeps its files, so a resume runs its command again, which fails again.
-    expect(codeOf(await ask('POST', `/api/v1/sandboxes/${failed}/resume`))).toEqual([409, 'sandbox_not_paused']);
+    expect(codeOf(await ask('POST', `/api/v1/sandboxes/${failed}/resume`))).toEqual([409, 'sandbox_not_running']);
     await Promise.all([remove(starting), remove(failed)]);
   });
 

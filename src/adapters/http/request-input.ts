@@ -21,7 +21,7 @@ export function invalidRequest(loc: [InputPart, ...string[]], msg: string, type:
 
 /** Parses the input by the schema. Throws `invalid_request` with all mistakes. */
 export function parsed<S extends z.ZodType>(schema: S, part: InputPart, input: unknown): z.output<S> {
-  const result = schema.safeParse(input);
+  const result = schema.safeParse(input, { reportInput: true });
   if (result.success) return result.data;
   throw new HttpProblem('invalid_request', { problems: problemsOf(part, result.error) });
 }
@@ -38,6 +38,7 @@ function problemsOf(part: InputPart, error: z.ZodError): ValidationProblem[] {
 }
 
 function messageOf(issue: z.core.$ZodIssue): string {
+  if (issue.code === 'invalid_type' && issue.input === undefined) return 'is missing';
   // The location already names the key.
   if (issue.code === 'invalid_key') return issue.issues[0]?.message ?? issue.message;
   return issue.code === 'too_small' && issue.minimum === 1 && issue.origin !== 'number' ? 'must not be empty' : issue.message;

@@ -10,7 +10,7 @@ export const defaultAnswerWithinMs = 20_000;
 
 /**
  * Reconciles the sandbox, and returns it in the wanted status, or in the present one if that takes longer than `answerWithinMs`. Throws the
- * failure of the runtime, or `sandbox_not_running` or `sandbox_not_paused`.
+ * failure of the runtime, or `sandbox_not_running` if the sandbox is in ERROR or MISSING now.
  */
 export async function reconcileUntil(
   deps: SandboxUseCaseDeps, scope: OwnerScope, id: string, wanted: 'PAUSED' | 'RUNNING',
@@ -23,7 +23,7 @@ export async function reconcileUntil(
   if (reconciled?.failure != null) throw reconciled.failure;
   // Still in transition, or changed again after it reached the status.
   if (status !== 'ERROR' && status !== 'MISSING') return sandbox;
-  throw new Failure(wanted === 'PAUSED' ? 'sandbox_not_running' : 'sandbox_not_paused', { id, status });
+  throw new Failure('sandbox_not_running', { id, status });
 }
 
 /**

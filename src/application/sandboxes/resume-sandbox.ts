@@ -21,8 +21,8 @@ const owner: Resumer = { actor: 'user', reason: { code: 'resumed_by_owner' } };
 
 /**
  * Resumes a paused sandbox, or one in ERROR or MISSING whose files the runtime has, and returns it when it is ready. For a running
- * sandbox only notes the activity. Throws `sandbox_not_found`, `sandbox_not_paused`, `sandbox_busy`, `sandbox_in_quarantine`,
- * `sandbox_limit_reached`, `runtime_unavailable` or `runtime_timeout`.
+ * sandbox only notes the activity. Throws `sandbox_not_running` if the sandbox fails again, `sandbox_not_found`, `sandbox_not_paused`,
+ * `sandbox_busy`, `sandbox_in_quarantine`, `sandbox_limit_reached`, `runtime_unavailable` or `runtime_timeout`.
  */
 export async function resumeSandbox(deps: SandboxUseCaseDeps, scope: OwnerScope, id: string, resumer = owner): Promise<Sandbox> {
   const { store, clock } = deps;

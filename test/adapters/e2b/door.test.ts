@@ -175,8 +175,8 @@ describe('the API for E2B clients', () => {
   test('reports `deadline_exceeded` also to a client that connects to a process after its time limit', async () => {
     const door = await openDoor();
     const headers = { ...door.headers, 'Connect-Timeout-Ms': '100' };
-    const [first] = await stream({ ...door, headers }, 'Start', wrapped(JSON.stringify({ process: { cmd: 'sleep' }, stdin: false })));
-    const { pid } = (first?.['event'] as { start: { pid: number } }).start;
+    const started = await stream({ ...door, headers }, 'Start', wrapped(JSON.stringify({ process: { cmd: 'sleep' }, stdin: false })));
+    const [{ event: { start: { pid } } }] = started as [{ event: { start: { pid: number } } }];
     expect(codeOf(await stream(door, 'Connect', wrapped(JSON.stringify({ process: { pid } }))))).toBe('deadline_exceeded');
   });
 

@@ -128,10 +128,13 @@ describe('request bodies', () => {
     expectInvalid(await world.ann('POST', conversations, body), loc);
   });
 
-  test('are refused with an empty text, with a message in plain English', async () => {
+  test('are refused with an empty or missing text, with a message in plain English', async () => {
     const answer = await world.ann('POST', conversations, { initial_message: { content: [{ type: 'text', text: '' }] } });
     expectInvalid(answer, ['body', 'initial_message', 'content', 0, 'text']);
     expect(JSON.stringify(object(answer))).toContain('must not be empty');
+    const incomplete = await world.ann('POST', conversations, { initial_message: { content: [{ type: 'text' }] } });
+    expectInvalid(incomplete, ['body', 'initial_message', 'content', 0, 'text']);
+    expect(JSON.stringify(object(incomplete))).toContain('"is missing"');
   });
 
   test('of a pause are refused with an unknown kind or field', async () => {

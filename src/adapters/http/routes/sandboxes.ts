@@ -189,8 +189,8 @@ export const sandboxOperations = [
     summary: 'Resume a sandbox',
     description: 'Resuming a running sandbox only counts as activity.',
     failures: [
-      'sandbox_not_found', 'sandbox_not_paused', 'sandbox_busy', 'sandbox_in_quarantine', 'sandbox_limit_reached', 'runtime_unavailable',
-      'runtime_timeout',
+      'sandbox_not_found', 'sandbox_not_paused', 'sandbox_not_running', 'sandbox_busy', 'sandbox_in_quarantine', 'sandbox_limit_reached',
+      'runtime_unavailable', 'runtime_timeout',
     ],
     handle: async (context, { params }) =>
       presentSandbox(await context.skep.sandboxes.resume(context.scope, params.id), context),

@@ -25,12 +25,10 @@ function program(path: string, script: string): string {
 
 describeWithDocker('Shells that wait in Docker containers', () => {
   const engine = createEngine();
-  // Each freeze by hand needs a deployment of its own, where no other runtime looks for leftovers meanwhile: a command that begins during
-  // a freeze can stop the engine from handling the container.
+  // For freezes by hand. No other runtime may look for leftovers then: a command that begins during a freeze can wedge the container.
   const [freezing, resuming] = [createEngine(), createEngine()];
-  const engines = [engine, freezing, resuming];
-  afterEach(() => Promise.all(engines.map((one) => one.clear())));
-  afterAll(() => Promise.all(engines.map((one) => one.close())));
+  afterEach(() => engine.clear());
+  afterAll(() => Promise.all([engine, freezing, resuming].map((one) => one.close())));
 
   let count = 0;
 
