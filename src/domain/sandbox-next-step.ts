@@ -84,15 +84,14 @@ function whileRuntimeIsSilent(sandbox: Sandbox, now: number): SandboxStep {
   if (sandbox.status !== 'STARTING' && sandbox.status !== 'RESUMING') return none;
   // The time limit of the start begins, although there is no start slot yet.
   if (sandbox.startingSince === null) return writeStep(takeStartSlot(sandbox, now, { code: 'runtime_silent' }), null);
-  if (!isTooLate(sandbox, now)) return none;
-  return failedStep(sandbox, notReadyInTime(sandbox, { code: 'runtime_silent' }), now, 'skep');
+  return isTooLate(sandbox, now) ? tooLateStep(sandbox, { code: 'runtime_silent' }, now) : none;
 }
 
 function whileStarting(sandbox: Sandbox, observed: ObservedSandbox, now: number): SandboxStep {
   if (observed.state === 'stopped' && !observed.endedFromOutside) {
     return failedStep(sandbox, observed.reason ?? { code: 'ended_while_starting' }, now, 'runtime');
   }
-  if (isTooLate(sandbox, now)) return failedStep(sandbox, notReadyInTime(sandbox, sandbox.statusReason), now, 'skep');
+  if (isTooLate(sandbox, now)) return tooLateStep(sandbox, sandbox.statusReason, now);
   if (sandbox.startingSince === null) return { kind: 'take-start-slot' };
   switch (observed.state) {
     case 'absent':
@@ -185,7 +184,7 @@ function whileResuming(sandbox: Sandbox, observed: ObservedSandbox, now: number,
   if (observed.state === 'absent') return failedStep(sandbox, vanished, now, 'runtime');
   // A frozen sandbox reports no progress while it is resumed.
   const last = sandbox.pauseKind === 'freeze' ? null : sandbox.statusReason;
-  if (isTooLate(sandbox, now)) return failedStep(sandbox, notReadyInTime(sandbox, last), now, 'skep');
+  if (isTooLate(sandbox, now)) return tooLateStep(sandbox, last, now);
   if (sandbox.startingSince === null) return { kind: 'take-start-slot' };
   if (observed.state === 'running') {
     // A sandbox that continues after a freeze was ready before, so no probe is needed.
@@ -219,8 +218,11 @@ function hasOtherUrls({ spec, exposedUrls }: Sandbox, observed: ObservedSandbox)
   return !observed.exposedUrls.every(({ port, url }) => exposedUrls.some((written) => written.port === port && written.url === url));
 }
 
-function notReadyInTime({ spec }: Sandbox, last: Reason | null): Reason {
-  return { code: 'not_ready_in_time', withinMs: spec.ready.withinMs, last };
+/** A sandbox that was frozen is PAUSED again, since an ERROR would end its processes, which only wait for the runtime. */
+function tooLateStep(sandbox: Sandbox, last: Reason | null, now: number): SandboxStep {
+  const isFrozen = sandbox.status === 'RESUMING' && sandbox.pauseKind === 'freeze';
+  const reason = { code: 'not_ready_in_time', withinMs: sandbox.spec.ready.withinMs, last } as const;
+  return transitionStep(sandbox, isFrozen ? 'refused' : 'failed', { now, reason }, 'skep');
 }
 
 function endedWhileFrozen({ reason }: ObservedSandbox): Reason {

@@ -47,3 +47,16 @@ test('pause and resume fail while the runtime does not answer, and only the resu
   await answers();
   expect([(await sandboxes.get('me', running)).status, (await sandboxes.get('me', paused)).status]).toEqual(['RUNNING', 'RUNNING']);
 });
+
+test('a frozen sandbox keeps its processes if the runtime does not answer in time to a resume', async () => {
+  const { sandboxes, engine, pass, refuse, faults, id } = await createRunning();
+  await sandboxes.pause('me', id, 'freeze');
+  for (const call of ['inspect', 'list', 'resume', 'stop'] as const) refuse(call, 200);
+  expect(await codeOf(sandboxes.resume('me', id))).toBe('runtime_unavailable');
+  await pass(11);
+  expect(await sandboxes.get('me', id)).toMatchObject({ status: 'PAUSED', pauseKind: 'freeze', statusReason: { code: 'not_ready_in_time' } });
+  faults.planned.length = 0;
+  await pass(10);
+  expect(engine.inspect(id).state).toBe('frozen');
+  expect(await sandboxes.resume('me', id)).toMatchObject({ status: 'RUNNING', statusReason: { code: 'processes_continued' } });
+});

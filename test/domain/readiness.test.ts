@@ -17,7 +17,7 @@ test('the reason of a missed probe contains the path without its query', () => {
   expect(probeMissed({ probe: { kind: 'none' }, withinMs: 1 }, miss)).toBeNull();
 });
 
-test('a start that is not ready in time reports its last progress, except after a freeze', () => {
+test('a start that is not ready in time reports its last progress; after a freeze it is paused again', () => {
   const last: Reason = { code: 'starting_command' };
   const spec = sandboxSpec({ id: 'x', ready: http });
   const fresh = { ...newSandbox({ id: 'sb-1', ownerId: 'me', spec, sessionApiKey: 'k', now: 0 }), startingSince: 0, statusReason: last };
@@ -26,7 +26,7 @@ test('a start that is not ready in time reports its last progress, except after 
   expect(nextSandboxStep(fresh, observed, 60_000)).toMatchObject({ to: { status: 'ERROR', statusReason: late(last) } });
   expect(nextSandboxStep({ ...fresh, statusReason: null }, observed, 60_000)).toMatchObject({ to: { statusReason: late(null) } });
   expect(nextSandboxStep({ ...resuming, pauseKind: 'stop' }, observed, 60_000)).toMatchObject({ to: { status: 'ERROR', statusReason: late(last) } });
-  expect(nextSandboxStep({ ...resuming, pauseKind: 'freeze' }, observed, 60_000)).toMatchObject({ to: { status: 'ERROR', statusReason: late(null) } });
+  expect(nextSandboxStep({ ...resuming, pauseKind: 'freeze' }, observed, 60_000)).toMatchObject({ to: { status: 'PAUSED', pauseKind: 'freeze', statusReason: late(null) } });
   expect(nextSandboxStep(fresh, null, 60_000)).toMatchObject({ to: { statusReason: late({ code: 'runtime_silent' }) } });
   // A sandbox that ended reports that, even if it is late.
   const exited: Reason = { code: 'process_exited', exitCode: 3, signal: null, program: null };
