@@ -1,3 +1,4 @@
+import { Failure } from '../domain/failure.ts';
 import type { OwnerScope } from '../domain/principal.ts';
 import type { Auth } from '../ports/auth.ts';
 import type { CheckResult } from '../ports/check-result.ts';
@@ -27,6 +28,9 @@ export interface Component extends Pick<ComponentCheck, 'part' | 'adapter'> {
   readonly check: () => Promise<CheckResult>;
 }
 
+/** The failure of new requests and endless streams during shutdown. */
+export const shuttingDown = new Failure('shutting_down', { retryAfterSeconds: 5 });
+
 /** The use cases of a deployment. Entry adapters call them. */
 export interface Skep {
   readonly microagents: Microagents;
@@ -51,6 +55,9 @@ export interface Skep {
   readonly parts: readonly Component[];
 
   check(): Promise<readonly ComponentCheck[]>;
+
+  /** Fires with {@link shuttingDown} at the call of `close`. Entry adapters end their endless streams then, and refuse requests. */
+  readonly closing: AbortSignal;
 
   /** Stops the deployment. Closes the adapters that it opened itself, and no others. Sandboxes keep running. Idempotent. */
   close(): Promise<void>;

@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { Container } from 'inversify';
-import type { Component, ComponentCheck, Skep } from '../application/skep.ts';
+import { type Component, type ComponentCheck, shuttingDown, type Skep } from '../application/skep.ts';
 import { defaultProduct } from '../domain/microagent.ts';
 import { ensureDeploymentFile, newDeploymentId, newSecret } from './config/deployment-file.ts';
 import { whyNodeIsTooOld } from './node-version.ts';
@@ -81,8 +81,13 @@ export async function openSkep(options: CheckedOptions): Promise<Skep> {
   void (await get(tokens.sweeper)).start();
 
   const closers = opening.move();
+  const closing = new AbortController();
   let closed: Promise<void> | null = null;
-  return { ...skep, close: () => (closed ??= closers.disposeAsync()) };
+  const close = (): Promise<void> => {
+    closing.abort(shuttingDown);
+    return (closed ??= closers.disposeAsync());
+  };
+  return { ...skep, closing: closing.signal, close };
 }
 
 /** Opens the adapters that can be checked, in the order of the report. */

@@ -13,7 +13,8 @@ export interface Auth {
    * Returns the principal of the credential: the exact value of the header, null if it is absent. A credential must stop working at once
    * when it expires or is revoked, so a result must not be cached past that moment. Any text must be accepted as input. Throws
    * `unauthorized` (none, unknown, expired, revoked) or `store_unavailable`. There is no abort signal; the adapter bounds its own time. A
-   * principal is refused if `isUserId` returns false for its user id, for example because it begins with `skep:`.
+   * principal is refused if its access is not one of `keyAccesses`, or if `isUserId` returns false for its user id, for example because it
+   * begins with `skep:`.
    */
   authenticate(credential: string | null): Promise<Principal>;
 

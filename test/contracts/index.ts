@@ -3,7 +3,7 @@ export { agentContract } from './agent.ts';
 export type { AgentBehaviour, AgentHarness, AgentTraits, RunningAgent } from './agent-harness.ts';
 export { scripted, stepsOf, type AgentStep } from './agent-script.ts';
 export { apiKeyStoreContract } from './api-key-store.ts';
-export { authContract, type AuthHarness } from './auth.ts';
+export { authContract, type AuthHarness, type OpenAuth } from './auth.ts';
 export { clockContract } from './clock.ts';
 export { conversationStoreContract } from './conversation-store.ts';
 export { eventStoreContract } from './event-store.ts';

@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import { Failure, type FailureCode, isFailureOf } from '../../domain/failure.ts';
-import { isUserId, type Principal } from '../../domain/principal.ts';
+import { isUserId, keyAccesses, type Principal } from '../../domain/principal.ts';
 import type { Auth } from '../../ports/auth.ts';
 import { keyDigest } from '../shared/key-digest.ts';
 import { defaultRequestsPerMinute, defaultStreamsPerKey, type RouterOptions } from './http-options.ts';
@@ -66,7 +66,11 @@ export class Authenticator {
   }
 
   async #countRequest(principal: Principal): Promise<Principal> {
-    if (!isUserId(principal.userId)) throw new Error(`the key ${JSON.stringify(principal.keyName)} has a reserved or invalid user id`);
+    const { userId, keyName, access } = principal;
+    if (!isUserId(userId)) throw new Error(`the key ${JSON.stringify(keyName)} has a reserved or invalid user id`);
+    if (!keyAccesses.includes(access)) {
+      throw new Error(`the key ${JSON.stringify(keyName)} has an unknown access: ${JSON.stringify(access)}`);
+    }
     if (this.#requests !== null) await consume(this.#requests, keyOf(principal), 'requests_per_minute');
     return principal;
   }

@@ -3,10 +3,10 @@ import { createServer, type Server } from 'node:http';
 import { type AddressInfo, isIPv6, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import express from 'express';
-import type { Skep } from '../../application/skep.ts';
+import { type Skep, shuttingDown } from '../../application/skep.ts';
 import type { HttpServerOptions } from './http-options.ts';
 import { isBodyTaken, originForm } from './request-input.ts';
-import { routerOf, shuttingDown } from './router.ts';
+import { routerOf } from './router.ts';
 import { handleUpgrades, isWebSocketRequest } from './web-socket.ts';
 
 export interface HttpServer {
@@ -49,10 +49,6 @@ export async function createHttpServer(skep: Skep, options: HttpServerOptions = 
   });
   server.on('request', (request, response) => {
     request.url = originForm(request);
-    // A client may wait silently. It is cut off if it leaves its response unread, or does not send a body that is waited for.
-    response.on('timeout', (socket) => {
-      if (socket.writableLength > 0 || (!request.complete && request.readableLength === 0)) socket.destroy();
-    });
     const late = setTimeout(() => {
       if (!request.complete && (response.writableFinished || !isBodyTaken(request))) request.destroy();
     }, requestTimeoutMs).unref();

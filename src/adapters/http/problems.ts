@@ -37,7 +37,7 @@ export class HttpProblem<C extends keyof HttpContexts = keyof HttpContexts> exte
 }
 
 const details: { readonly [C in keyof HttpContexts]: (context: HttpContexts[C]) => string } = {
-  not_found: () => 'There is no such route. The OpenAPI document at /openapi.json lists all routes.',
+  not_found: () => 'There is no such route. The OpenAPI document openapi.json lists all routes.',
   method_not_allowed: ({ allow }) => `The route does not accept this method. It accepts ${allow.join(', ')}.`,
   payload_too_large: ({ limitBytes }) => `The body of the request is too large. The limit is ${limitBytes} bytes.`,
   upgrade_required: () => 'This route is a WebSocket. Connect with a WebSocket client.',

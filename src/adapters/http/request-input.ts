@@ -112,11 +112,23 @@ const takenBodies = new WeakSet<IncomingMessage>();
  */
 export function takeBody({ request, closed }: Pick<RequestContext, 'request' | 'closed'>): ReadableStream<Uint8Array> {
   takenBodies.add(request);
+  const given = bodyReadBefore(request);
+  if (given !== null) return new Blob([given]).stream();
   const body = request.pipe(addAbortSignal(closed, new PassThrough()));
   // A stream without a reader must not throw an unhandled error.
   body.on('error', () => {});
   body.once('close', () => request.resume());
   return webStreamOf(body);
+}
+
+/**
+ * Returns the body that the host application has read as bytes before. Null if it has read nothing. Throws if it has read something else:
+ * the bytes are gone then.
+ */
+function bodyReadBefore(request: IncomingMessage & { readonly body?: unknown }): Buffer<ArrayBuffer> | null {
+  if (!request.readableDidRead) return null;
+  if (Buffer.isBuffer(request.body)) return Buffer.from(request.body);
+  throw new Error('the application has parsed a body that Skep needs as bytes; mount the router of Skep before the body parsers');
 }
 
 export function isBodyTaken(request: IncomingMessage): boolean {
@@ -150,6 +162,8 @@ export function jsonReader(limitBytes = 256 * 1024): BodyReader {
 export function bytesReader(limitBytes: number) {
   const parse = express.raw({ limit: limitBytes, type: () => true });
   return async (...[request, response]: Parameters<BodyReader>): Promise<Buffer> => {
+    const given = bodyReadBefore(request);
+    if (given !== null) return given;
     await runParser(parse, request, response, limitBytes);
     return Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
   };

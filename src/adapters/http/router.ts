@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Router } from 'express';
 import helmet from 'helmet';
-import type { Skep } from '../../application/skep.ts';
+import { type Skep, shuttingDown } from '../../application/skep.ts';
 import { Failure } from '../../domain/failure.ts';
 import { apiReferenceFiles, apiReferencePaths } from './api-reference.ts';
 import { Authenticator } from './authentication.ts';
@@ -61,15 +61,12 @@ const operations: readonly Operation[] = [
 /** A request handler for Express's `app.use`. Declared here, so users of the package need no types of Express. */
 export type SkepRouter = (request: IncomingMessage, response: ServerResponse, next: (error?: unknown) => void) => void;
 
-/** The failure of new requests and endless streams during shutdown. */
-export const shuttingDown = new Failure('shutting_down', { retryAfterSeconds: 5 });
-
 /** For `app.use('/agents', createRouter(skep))`. Answers every request. Throws a TypeError if `skep` is a promise. */
 export function createRouter(skep: Skep, options: RouterOptions = {}): SkepRouter {
   const given: { readonly auth?: unknown } | null | undefined = skep;
   if (given?.auth === undefined) throw new TypeError('createRouter needs the Skep that createSkep resolves to; did you forget await?');
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Express hands on its own requests and responses, which extend Node's
-  return routerOf(skep, options, new AbortController().signal) as unknown as SkepRouter;
+  return routerOf(skep, options, skep.closing) as unknown as SkepRouter;
 }
 
 /** The router of {@link createRouter}. After `ending` fires, it refuses new requests with `shutting_down`, and endless streams end. */
@@ -118,6 +115,10 @@ function beginRequest(http: HttpContext): HttpHandler {
     response.setHeader('Cache-Control', 'no-store');
     response.setHeader('X-Request-Id', context.requestId);
     response.once('close', () => logRequest(context));
+    // A client may wait silently. It is cut off if it leaves its response unread, or does not send a body that is waited for.
+    response.on('timeout', (socket) => {
+      if (socket.writableLength > 0 || (!request.complete && request.readableLength === 0)) socket.destroy();
+    });
     if (http.ending.aborted) throw shuttingDown;
     // Express decodes path parameters during routing and does not report which one is malformed. Each `%` is escaped here, so Express
     // passes them on as sent, and the operation decodes them.

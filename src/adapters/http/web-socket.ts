@@ -19,12 +19,16 @@ export function isWebSocketRequest(request: IncomingMessage): boolean {
   return headerOf(request, 'upgrade')?.toLowerCase() === 'websocket';
 }
 
-/** Routes upgrades like requests, with the same keys and failures. Call it for your own server, or nobody can attach to executions. */
+/**
+ * Routes upgrades like requests, with the same keys and failures. Call it for your own server, or nobody can attach to executions. Other
+ * paths than the mount `path` of the router, and those below it, are left to your own listeners. Default: all paths are routed.
+ */
 export function handleUpgrades(
-  server: Server, app: (request: IncomingMessage, response: ServerResponse) => void,
+  server: Server, app: (request: IncomingMessage, response: ServerResponse) => void, { path = '' }: { readonly path?: string } = {},
 ): ReadonlySet<Duplex> {
   const open = new Set<Duplex>();
   server.on('upgrade', (request, socket, head) => {
+    if (path !== '' && !isAtOrBelow(path, request.url ?? '')) return;
     open.add(socket);
     socket.once('close', () => open.delete(socket)).on('error', () => socket.destroy());
     const response = new ServerResponse(request);
@@ -36,6 +40,10 @@ export function handleUpgrades(
     app(request, response);
   });
   return open;
+}
+
+function isAtOrBelow(path: string, url: string): boolean {
+  return url.startsWith(path) && /^(?:[/?]|$)/.test(url.slice(path.length));
 }
 
 /** Throws unless the request asks for a WebSocket, and its page, if any, has an allowed origin. */

@@ -8,7 +8,7 @@ import { exposedPort } from '../../domain/sandbox.ts';
 import { Authenticator, clientAddress } from '../http/authentication.ts';
 import { createPortTokens } from '../http/port-links.ts';
 import { HttpProblem, problemOf } from '../http/problems.ts';
-import { shuttingDown } from '../http/router.ts';
+import { shuttingDown } from '../../application/skep.ts';
 import { isWebSocketRequest } from '../http/web-socket.ts';
 import { Connections, PortMoved } from './port-connections.ts';
 import { keepsAuthorization, type Visitor, type VisitorDeps, visitorOf } from './port-visitor.ts';

@@ -105,11 +105,13 @@ function ofAlternative(issue: Issue): readonly Issue[] {
 
 function unknownField(schema: z.ZodType, parent: Path, key: string): Mistake {
   const path = [...parent, key];
-  const known = fieldsAt(schema, parent).filter((name) => parent.length > 0 || !secretSettings.has(name));
+  const all = fieldsAt(schema, parent).filter((name) => parent.length > 0 || !secretSettings.has(name));
+  const known = all.filter((name) => name !== key);
   const meant = nearest(key, known) ?? findElsewhere(schema, parent, key);
+  const hint = all.includes(key) ? ' of this kind, but of another one' : meant === null ? '' : `; did you mean ${meant}?`;
   return {
     path,
-    problem: `is not a known field${meant === null ? '' : `; did you mean ${meant}?`}`,
+    problem: `is not a known field${hint}`,
     form: known.length === 1 ? known.join() : `one of ${known.toSorted().join(', ')}`,
   };
 }

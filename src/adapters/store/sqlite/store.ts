@@ -143,12 +143,25 @@ function migrateShared(folder: DataFolder): void {
   openAndMigrate(folder).close();
 }
 
+const openStores = new Set<() => void>();
+
+/** Node closes the databases at the end of the process, but does not mark the stores as closed. */
+function closeStores(): void {
+  for (const close of openStores) close();
+}
+
 type OpenedOptions = Pick<SqliteStoreOptions, 'busyTimeoutMs' | 'onDamaged'> & { readonly isReadOnly?: true };
 
 function storeOf(name: 'sqlite' | 'memory', database: DatabaseSync, close: () => void, options: OpenedOptions = {}): Store {
   const { busyTimeoutMs = defaultBusyTimeoutMs, isReadOnly = false, onDamaged } = options;
   const db = new Kysely<Database>({ dialect: createSqliteDialect(database, busyTimeoutMs) });
   const log = createEventLog(db);
+  const closeOnce = (): void => {
+    openStores.delete(closeOnce);
+    if (database.isOpen) close();
+  };
+  openStores.add(closeOnce);
+  process.off('exit', closeStores).on('exit', closeStores);
   return {
     name,
     sandboxes: createSandboxStore(db, log, onDamaged),
@@ -159,9 +172,7 @@ function storeOf(name: 'sqlite' | 'memory', database: DatabaseSync, close: () =>
     specs: createSpecStore(db),
     listingCache: createListingCache(db, { maxBytes: listingCacheBytes, now: Date.now }),
     check: () => check(name, db, isReadOnly),
-    close: async () => {
-      if (database.isOpen) close();
-    },
+    close: async () => closeOnce(),
   };
 }
 

@@ -30,6 +30,13 @@ const roles: Readonly<Record<string, Role>> = {
     await store.close();
   },
 
+  /** Opens the folder as a server, writes a record, and ends without closing the store. */
+  async leave() {
+    const store = await createSqliteStore({ dataDir });
+    await store.conversations.insert(someConversation('kept'));
+    if (tag === 'error') throw new Error('nobody catches this');
+  },
+
   /** Writes without end, and prints the id of each write that has succeeded. */
   async write() {
     const store = await createSqliteStore({ dataDir });

@@ -42,6 +42,11 @@ async function crashed(): Promise<void> {
   await child.kill();
 }
 
+test.each(['', 'error'])('a store that its process leaves open at its end counts as closed (%j)', async (how) => {
+  await startChild('leave', dataDir, how).ended();
+  expect([await open(dataDir), warnings]).toEqual(['kept', []]);
+});
+
 describe('skep.db of a running server', () => {
   test('is refused and not changed if it was copied without its write-ahead log', async () => {
     const store = await createSqliteStore({ dataDir });
