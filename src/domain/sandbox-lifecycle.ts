@@ -43,16 +43,16 @@ export function applyTransition(sandbox: Sandbox, transition: SandboxTransition,
     statusSince: change.now,
     startingSince: status === 'RESUMING' ? resumingSince(sandbox, change.now) : sandbox.startingSince,
     pauseKind: pausedStatuses.has(status) ? (change.pauseKind ?? sandbox.pauseKind) : null,
-    pausedBy: pausedStatuses.has(status) ? pausedByAfter(sandbox, status, by, change.reason) : null,
+    pausedBy: pausedStatuses.has(status) ? pausedByAfter(sandbox, status, by, change) : null,
     refused: refusedAfter(sandbox, transition, change.now),
     exposedUrls: change.exposedUrls ?? sandbox.exposedUrls,
     lastActiveAt: status === 'RUNNING' && sandbox.status !== 'PAUSING' ? change.now : sandbox.lastActiveAt,
   });
 }
 
-function pausedByAfter(sandbox: Sandbox, status: SandboxStatus, by: EventActor, reason: Reason | null): PausedBy | null {
+function pausedByAfter(sandbox: Sandbox, status: SandboxStatus, by: EventActor, { reason, now }: TransitionChange): PausedBy | null {
   const version = sandbox.version + 1;
-  if (status === 'PAUSING') return { actor: by, reason, version };
+  if (status === 'PAUSING') return { actor: by, reason, version, since: now };
   if (sandbox.status !== 'ERROR' && sandbox.status !== 'MISSING') return sandbox.pausedBy;
   return { actor: 'runtime', reason: reasonBefore(sandbox), version, hasFailed: true };
 }
@@ -83,7 +83,7 @@ export function stopFrozen(sandbox: Sandbox, reason: Reason, now: number): Sandb
 /** Like {@link stopFrozen}, at the owner's request. Records that the owner paused it, even if somebody else froze it. */
 export function stopFrozenByOwner(sandbox: Sandbox, now: number): Sandbox {
   const reason: Reason = { code: 'paused_by_owner' };
-  return { ...stopFrozen(sandbox, reason, now), pausedBy: { actor: 'user', reason, version: sandbox.version + 1 } };
+  return { ...stopFrozen(sandbox, reason, now), pausedBy: { ...sandbox.pausedBy, actor: 'user', reason, version: sandbox.version + 1 } };
 }
 
 export function markDeleted(sandbox: Sandbox, reason: Reason, now: number): Sandbox {

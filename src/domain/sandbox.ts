@@ -17,6 +17,8 @@ export interface PausedBy {
   readonly reason: Reason | null;
   /** The version of the record that the pause was written with. */
   readonly version: number;
+  /** When the pause began, in milliseconds since the epoch. Not known of older records, and of sandboxes in ERROR or MISSING. */
+  readonly since?: number | undefined;
   /** True if it was in ERROR or MISSING. If the runtime refuses the resumption, it is in ERROR. */
   readonly hasFailed?: true | undefined;
 }

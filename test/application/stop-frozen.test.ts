@@ -27,7 +27,7 @@ test('a stop by the owner replaces who paused a frozen sandbox, and a later free
   await calm();
   expect(await sandboxes.get('me', id)).toMatchObject({ pausedBy: { actor: 'runtime' } });
   const stopped = await sandboxes.pause('me', id, 'stop');
-  expect(stopped.pausedBy).toEqual({ actor: 'user', reason: { code: 'paused_by_owner' }, version: stopped.version });
+  expect(stopped.pausedBy).toEqual({ actor: 'user', reason: { code: 'paused_by_owner' }, version: stopped.version, since: expect.any(Number) });
   expect(await sandboxes.pause('me', id, 'freeze')).toEqual(stopped);
 });
 

@@ -49,6 +49,6 @@ test('the record says who paused the sandbox and why, until it runs again', () =
   const pausing = applyTransition(running, 'pause', 'user', { now: 1, reason, pauseKind: 'stop' }) ?? running;
   const resting = applyTransition(pausing, 'paused', 'skep', { now: 2, reason: null }) ?? running;
   const again = applyTransition(applyTransition(resting, 'resume', 'user', { now: 3, reason: null }) ?? running, 'refused', 'runtime', { now: 4, reason: { code: 'vanished' } });
-  for (const one of [pausing, resting, again]) expect(one?.pausedBy).toEqual({ actor: 'user', reason, version: 2 });
+  for (const one of [pausing, resting, again]) expect(one?.pausedBy).toEqual({ actor: 'user', reason, version: 2, since: 1 });
   expect(applyTransition(pausing, 'refused', 'runtime', { now: 2, reason: null })?.pausedBy).toBeNull();
 });

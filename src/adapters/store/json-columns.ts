@@ -219,5 +219,6 @@ export const PausedByColumn: z.ZodType<PausedBy> = z.object({
   actor: z.enum(eventActors),
   reason: ReasonColumn.nullable(),
   version: z.number(),
+  since: z.number().optional(),
   hasFailed: z.literal(true).optional(),
 });

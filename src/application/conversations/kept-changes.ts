@@ -4,6 +4,7 @@ import { type EventActor, eventOf } from '../../domain/event.ts';
 import { Failure, isFailureOf, reasonOfError } from '../../domain/failure.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import type { Reason, ReasonOf } from '../../domain/reason.ts';
+import type { Sandbox } from '../../domain/sandbox.ts';
 import { SnapshotRefusal, type WorkTreeSnapshot } from '../../ports/work-tree-snapshot.ts';
 import { findSandbox } from '../sandboxes/sandbox-records.ts';
 import { timeout } from '../timers.ts';
@@ -37,9 +38,8 @@ async function tryToKeep(deps: ChangeDeps, conversation: Conversation, options: 
 }
 
 /**
- * Keeps the changes before the sandbox ends. Returns the reason if that fails. If the sandbox does not run, the changes that were kept
- * before its pause are enough, unless it was used after that; if it is deleted, any are. Returns null if the signal fires. Throws if the
- * store fails.
+ * Keeps the changes before the sandbox ends. Returns the reason if that fails. If the sandbox is paused, the changes that were kept at the
+ * pause are enough; if it is deleted, any are. Returns null if the signal fires. Throws if the store fails.
  */
 export async function keepBeforeEnd(
   deps: ChangeDeps, conversation: Conversation, signal: AbortSignal,
@@ -58,10 +58,16 @@ export async function keepBeforeEnd(
   }
   const kept = await store.conversations.findKeptChanges(id);
   const sandbox = await findSandbox(store, ownerId, sandboxId);
-  const wasPaused = failure?.code === 'failure' && failure.failure === 'sandbox_not_running';
-  const areLast = failure === null || sandbox === null || (wasPaused && kept !== null && kept.keptAt >= sandbox.lastActiveAt);
-  const cause = kept === null || !areLast ? failure : whyNotWhole(kept);
+  const isEnough = kept !== null && (failure === null || areLast(kept, sandbox));
+  const cause = isEnough ? whyNotWhole(kept) : failure;
   return cause === null ? null : { code: 'changes_not_kept', cause, ...(sandbox !== null && { sandboxId }) };
+}
+
+/** Returns true if nothing can have changed since then: the changes were kept at the pause that still lasts, or the sandbox is deleted. */
+function areLast({ keptAt }: KeptChanges, sandbox: Sandbox | null): boolean {
+  if (sandbox === null) return true;
+  const { status, pausedBy } = sandbox;
+  return status === 'PAUSED' && pausedBy?.since !== undefined && keptAt >= pausedBy.since;
 }
 
 function whyNotWhole({ list, patch }: KeptChanges): Reason | null {
@@ -118,6 +124,7 @@ async function boundedPatch(snapshot: WorkTreeSnapshot, signal: AbortSignal): Pr
 
 interface Readings<T> {
   readonly read: (workTree: ConversationWorkTree) => Promise<T>;
+  /** The list is not complete if the work tree may have changed since. */
   readonly kept: (kept: KeptChanges, startPoint: StartPoint, conversation: Conversation) => T;
 }
 
@@ -140,7 +147,9 @@ export async function readOrKept<T>(deps: ChangeDeps, scope: OwnerScope, id: str
   }
   const found = await store.conversations.findKeptChanges(id);
   if (found === null) throw failure;
-  return kept(found, startPoint, conversation);
+  const sandbox = conversation.releasedAt === null ? await findSandbox(store, conversation.ownerId, conversation.sandboxId) : null;
+  const list = found.list !== null && !areLast(found, sandbox) ? { ...found.list, complete: false } : found.list;
+  return kept({ ...found, list }, startPoint, conversation);
 }
 
 function notKept({ id, statusReason }: Conversation): Failure {

@@ -92,6 +92,26 @@ describe('an archived conversation', () => {
     expect(await used.view()).toMatchObject({ sandboxStatus: 'PAUSED' });
   });
 
+  test('keeps its sandbox if it ran on after the changes were kept, until it was killed, and shows them as incomplete', async () => {
+    const w = await createWorking();
+    await w.turn(fileAt('a'));
+    w.engine.crash(w.sandboxId);
+    await w.reconciler.sweep();
+    expect(await w.view()).toMatchObject({ sandboxStatus: 'ERROR' });
+    expect(await w.list()).toMatchObject({ complete: false, files: [{ path: 'a' }] });
+    expect(await w.archive()).toMatchObject({ releasedAt: null, statusReason: { code: 'changes_not_kept', sandboxId: w.sandboxId } });
+  });
+
+  test('keeps its sandbox if its changes could not be kept at the pause, and shows the earlier ones as incomplete', async () => {
+    const w = await createWorking();
+    await w.turn(fileAt('a'));
+    w.tree.take = refuse;
+    w.clock.advance(1);
+    await w.sandboxes.pause('me', w.sandboxId);
+    expect(await w.list()).toMatchObject({ complete: false, files: [{ path: 'a' }] });
+    expect(await w.archive()).toMatchObject({ releasedAt: null, statusReason: { code: 'changes_not_kept', sandboxId: w.sandboxId } });
+  });
+
   test('keeps its sandbox if it was used while the last changes were read', async () => {
     const w = await createWorking();
     w.tree.take = async () => {
