@@ -1,7 +1,7 @@
 import { commandName } from '../../client/command-name.ts';
 import type { api, Conversation, SkepClient } from '../../client/index.ts';
 import { incomplete, patchLines, publishChanges } from './changes.ts';
-import { followOptions, textOfError, untilStopped } from './console.ts';
+import { CommandError, followOptions, textOfError, untilStopped } from './console.ts';
 import { PendingTurns } from './pending-turns.ts';
 import { safeLine } from './safe-text.ts';
 import { Terminal, type TerminalOptions } from './chat-terminal.ts';
@@ -195,6 +195,8 @@ export class Chat {
 
   async #publish(title: string): Promise<void> {
     await this.#untilTurnsEnd();
+    const isWaiting = !this.#terminal.interactive && this.#turns.count > 0;
+    if (isWaiting) throw new CommandError('Nothing is published while the agent waits for a permission. Answer it first.');
     const wanted = title === '' ? {} : { pull_request: { title } };
     const { branch, commit, complete, pull_request: opened } = await publishChanges(this.#client, this.#conversation.id, wanted);
     this.#transcript.line(`Pushed ${commit.slice(0, 10)} to ${branch}.`);

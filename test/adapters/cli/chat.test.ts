@@ -162,10 +162,12 @@ describe('a turn', () => {
     await world.ann('POST', `${conversations}/${id}/cancel`);
     await chat.sees('The changes of the conversation');
     expect(chat.shown()).toMatch(/the turn ended: cancelled[^]*The changes of the conversation/);
-    for (const line of ['ask', '/diff', '1']) chat.type(line);
+    for (const line of ['ask', '/diff', '/publish', '1']) chat.type(line);
     chat.end();
     expect(await chat.done).toBe(1);
-    expect(chat.shown()).toMatch(/ {2}2 {2}No[^]*The changes of the conversation[^]*chosen: yes/);
+    expect(chat.shown()).toMatch(
+      / {2}2 {2}No[^]*The changes of the conversation[^]*Nothing is published while the agent waits[^]*chosen: yes/,
+    );
   });
 
   test('makes the exit code 1 if it fails or its agent ends', async () => {
