@@ -181,6 +181,8 @@ export class ExecutionReconciler {
     try {
       await this.recordState(execution, await runtime.executions.ended(instanceId, id, signal));
     } catch (error) {
+      // Also if the clock was set back meanwhile.
+      if (timeUp.signal.aborted) await this.#write(execution, timeOutExecution);
       if (signal.aborted) return true;
       if (!isGone(error)) throw error;
       return (await this.#markLost(execution)).status !== 'running';
@@ -218,7 +220,8 @@ export class ExecutionReconciler {
   }
 }
 
-function isDue({ deadline, begun, startedAt }: ExecutionRecord, now: number): boolean {
+function isDue({ deadline, begun, startedAt, statusReason }: ExecutionRecord, now: number): boolean {
+  if (statusReason?.code === 'execution_timed_out') return true;
   return (deadline !== null && now >= deadline) || (!begun && now - startedAt >= startWithinMs);
 }
 

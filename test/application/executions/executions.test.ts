@@ -132,6 +132,15 @@ describe('the time limit', () => {
     expect(await ended(id)).toMatchObject({ status: 'exited', exitCode: 137, statusReason: { code: 'execution_timed_out', afterMs: 5000 } });
   });
 
+  test('applies even if the clock is set back meanwhile', async () => {
+    const { world, executions, sandboxId, ended } = await started();
+    const { id } = await executions.run('ann', sandboxId, request(['sleep'], { timeoutMs: 5000 }));
+    await until(() => world.clock.pending, Boolean, 60_000);
+    world.clock.jump(-3_600_000);
+    world.clock.advance(5000);
+    expect(await ended(id)).toMatchObject({ status: 'exited', exitCode: 137, statusReason: { code: 'execution_timed_out' } });
+  });
+
   test('applies even if the server restarts meanwhile', async () => {
     const { world, skep, executions, sandboxId } = await started();
     const { id } = await executions.run('ann', sandboxId, request(['sleep'], { timeoutMs: 5000 }));
