@@ -53,12 +53,20 @@ function actionOfStatus(sandbox: Sandbox, canFreeze: boolean): DatedAction | nul
 
 function idleAction({ refused }: Sandbox, tier: IdleAction['tier'], afterMs: number | null, since: number): DatedAction | null {
   if (afterMs === null) return null;
-  return { tier, at: Math.max(since + afterMs, refused?.retryAt ?? 0), reason: { code: 'idle', tier, afterMs } };
+  return { tier, at: Math.max(timeAfter(since, afterMs), refused?.retryAt ?? 0), reason: { code: 'idle', tier, afterMs } };
 }
 
 function endOfLife({ createdAt, spec: { rest } }: Sandbox): DatedAction | null {
   const { maxLifeMs: afterMs } = rest;
-  return afterMs === null ? null : { tier: 'delete', at: createdAt + afterMs, reason: { code: 'life_over', afterMs } };
+  return afterMs === null ? null : { tier: 'delete', at: timeAfter(createdAt, afterMs), reason: { code: 'life_over', afterMs } };
+}
+
+/** The last time that a `Date` can be. */
+const lastTime = 8.64e15;
+
+/** A record can have a longer duration than the configuration accepts now. Its time must still be one that can be shown. */
+function timeAfter(since: number, ms: number): number {
+  return Math.min(since + ms, lastTime);
 }
 
 const shortestActivityIntervalMs = 100;

@@ -66,6 +66,7 @@ describe('a mistake in the file', () => {
     ['ready: { within: "60" }', 'ready.within: is "60", which has no unit', 'a duration, which is a number above 0 with its unit (ms, s, m, h or d), for example 60s'],
     ['rest: { freeze_after: 60 }', 'rest.freeze_after: is 60, which has no unit', 'for example 15m'],
     ['rest: { stop_after: 2 hours }', 'rest.stop_after: is "2 hours", which is not a duration', 'for example 2h'],
+    ['rest: { max_life: 99999999d }', 'rest.max_life: is "99999999d", which is longer than 100 years', 'for example 30d'],
     ['resources: { memory: 2 }', 'resources.memory: is 2, which has no unit', 'for example 2GiB, or unlimited'],
     ['resources: { cpus: "2" }', 'resources.cpus: is "2" instead of a number; leave out the quotes', 'for example 2'],
     ['isolation: { read_only_root: "true" }', 'isolation.read_only_root: is "true" instead of true or false; leave out the quotes', 'true if'],

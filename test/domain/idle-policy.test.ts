@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { activityIntervalMs, nextDueAt, nextIdleAction, dueIdleAction } from '../../src/domain/idle-policy.ts';
+import { activityIntervalMs, expiresAt, nextDueAt, nextIdleAction, dueIdleAction } from '../../src/domain/idle-policy.ts';
 import { newSandbox, unowned, type Sandbox } from '../../src/domain/sandbox.ts';
 import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
 
@@ -29,6 +29,15 @@ describe('the idle policy', () => {
     expect(nextIdleAction(of({ status: 'RUNNING', ownerId: unowned }), true)).toBeNull();
     expect(nextIdleAction(of({ status: 'RUNNING', deletedAt: 5 }), true)).toBeNull();
     expect(nextIdleAction(of({ status: 'RUNNING', spec: sandboxSpec({ id: 'y' }) }), true)).toBeNull();
+  });
+
+  test.each<[string, Partial<Sandbox>]>([
+    ['freezeAfterMs', { status: 'RUNNING' }], ['maxLifeMs', { status: 'ERROR' }],
+  ])('has a time that a date can show, even if a record has a longer %s', (rule, fields) => {
+    const longest = sandboxSpec({ id: 'y', rest: { ...sandboxSpec({ id: 'y' }).rest, [rule]: 99_999_999 * 24 * 60 * minute } });
+    const sandbox = of({ ...fields, createdAt: Date.UTC(2026), lastActiveAt: Date.UTC(2026), spec: longest });
+    expect(new Date(nextIdleAction(sandbox, true)?.at ?? NaN).toISOString()).toBe('+275760-09-13T00:00:00.000Z');
+    expect(expiresAt(sandbox)).toBe(rule === 'maxLifeMs' ? 8.64e15 : null);
   });
 
   test('counts the deadline of a start from its start slot', () => {

@@ -7,11 +7,15 @@ import { durationUnits, parseQuantity, sizeUnits } from '../../client/quantities
 export const durationForm = (example: string): string =>
   `a duration, which is a number above 0 with its unit (ms, s, m, h or d), for example ${example}`;
 
+/** 100 years. A duration must lead to a time that a `Date` can have. */
+const longestDurationMs = 36_500 * durationUnits.d;
+
 /** Milliseconds. */
-export const duration = (example: string) => quantity('duration', durationUnits).describe(durationForm(example));
+export const duration = (example: string) =>
+  quantity('duration', durationUnits, { value: longestDurationMs, problem: 'is longer than 100 years' }).describe(durationForm(example));
 
 /** Bytes. */
-export const size = (example: string) => quantity('size', sizeUnits)
+export const size = (example: string) => quantity('size', sizeUnits, null)
   .describe(`a size, which is a number above 0 with its unit (KiB, MiB, GiB, or KB, MB, GB), for example ${example}`);
 
 export const positiveInteger = (example: string, of = '') =>
@@ -33,12 +37,15 @@ export const command = (example: string) => z.array(z.string().describe('a text,
 export const orUnlimited = <Input>(limit: z.ZodType<number, Input>) =>
   z.union([z.literal('unlimited').transform(() => null), limit]).describe(`${limit.description}, or unlimited`);
 
-function quantity(name: 'duration' | 'size', units: Readonly<Record<string, number>>): z.ZodType<number, string> {
+function quantity(
+  name: 'duration' | 'size', units: Readonly<Record<string, number>>, max: { readonly value: number; readonly problem: string } | null,
+): z.ZodType<number, string> {
   const message = (input: unknown): string => (/^\d+(\.\d+)?$/.test(String(input).trim()) ? 'has no unit' : `is not a ${name}`);
   return z.string({ error: ({ input }) => message(input) }).transform((input, context) => {
     const value = parseQuantity(input, units);
-    if (value !== null) return value;
-    context.addIssue({ code: 'custom', message: message(input) });
+    const isAboveMax = value !== null && max !== null && value > max.value;
+    if (value !== null && !isAboveMax) return value;
+    context.addIssue({ code: 'custom', message: isAboveMax ? max.problem : message(input) });
     return z.NEVER;
   }).meta({ unit: name });
 }
