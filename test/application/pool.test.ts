@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { newPoolMember, poolFingerprint } from '../../src/domain/pool-plan.ts';
 import { countsAsRunning } from '../../src/domain/sandbox-lifecycle.ts';
 import type { Sandbox } from '../../src/domain/sandbox.ts';
@@ -106,6 +106,17 @@ describe('a pool', () => {
     const { start, faults } = await filled();
     faults.plan({ call: 'inspect', what: 'timeout', when: 'before' });
     expect(await start()).toMatchObject({ status: 'STARTING' });
+  });
+
+  test('is skipped after a short time if the runtime hangs', async () => {
+    const { start, runtime, members, pass } = await filled();
+    vi.spyOn(runtime, 'inspect').mockReturnValue(new Promise(() => {}));
+    const started = vi.fn();
+    void start().then(started);
+    await calm();
+    await pass(2);
+    expect(started).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ ownerId: 'me', status: 'STARTING' }));
+    expect(await members()).toHaveLength(2);
   });
 
   test('replaces members that were frozen or removed by hand, or whose engine restarted', async () => {

@@ -5,7 +5,7 @@ import {
   claimMember, newPoolMember, planPool, poolFingerprint, type PooledSpec, type PoolMember, type PoolPlan,
 } from '../../domain/pool-plan.ts';
 import { isPooled, type NewSandbox, type Sandbox, type SandboxStatus, type ObservedSandbox } from '../../domain/sandbox.ts';
-import { BackOff } from '../timers.ts';
+import { BackOff, waitAtMost } from '../timers.ts';
 import { KeyedWorker } from '../keyed-worker.ts';
 import type { DiskWatch } from './disk-watch.ts';
 import type { SandboxDeps } from './sandboxes.ts';
@@ -32,6 +32,9 @@ interface SandboxPoolDeps extends SandboxDeps {
   /** How many members start at a time, over all specs and processes. */
   readonly startsAtOnce: number;
 }
+
+/** How long a start waits to hear that a member runs. A runtime that works answers sooner; for one that does not, a start must not wait. */
+const inspectWithinMs = 2000;
 
 /** Keeps sandboxes running for later starts, and gives them to owners. The store decides which members exist and who gets one. */
 export class SandboxPool {
@@ -114,10 +117,10 @@ export class SandboxPool {
     await this.#upkeep.drain();
   }
 
-  /** Returns null if the runtime does not answer. */
+  /** Returns null if the runtime does not answer in time. */
   async #inspect({ instanceId }: Sandbox): Promise<ObservedSandbox | null> {
     try {
-      return await this.#deps.runtime.inspect(instanceId);
+      return await waitAtMost(this.#deps.clock, inspectWithinMs, this.#deps.runtime.inspect(instanceId));
     } catch (error) {
       if (isFailure(error)) return null;
       throw error;
