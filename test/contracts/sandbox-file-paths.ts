@@ -7,7 +7,7 @@ import { isFailure } from '../../src/domain/failure.ts';
 import { filesOf } from './sandbox-files.ts';
 import { isFailing } from './sandbox-runtime-beats.ts';
 import { never, type SandboxRuntimeStage, type StageCase } from './sandbox-runtime-harness.ts';
-import { tarOf } from './sandbox-runtime-streams.ts';
+import { finish, readTar, tarOf } from './sandbox-runtime-streams.ts';
 
 const link = (name: string, linkname: string) => [{ name, type: 'symlink', linkname }] as const;
 
@@ -48,6 +48,22 @@ export const filePathCases: readonly StageCase[] = [
       await files.remove('dir');
       await files.remove('link');
       assert.deepEqual(await files.names('real'), ['file', 'up']);
+    },
+    'can share',
+  ],
+  [
+    'lists, archives and removes a file whose name is not UTF-8',
+    async (stage) => {
+      const { runtime, commands } = stage;
+      const sandbox = await stage.begun('counts');
+      const files = filesOf(stage, sandbox);
+      const { code, err } = await finish(await runtime.execute(sandbox.id, { command: commands['names in bytes'] }, never));
+      assert.equal(code, 0, err);
+      assert.deepEqual(await files.names('given'), ['bad\uFFFDutf']);
+      const found = await readTar(await runtime.getFiles(sandbox.id, files.at('given'), never));
+      assert.deepEqual([...found].map(([name, { content }]) => [name, content.toString()]), [['given', ''], ['given/bad\uFFFDutf', 'work']]);
+      await files.remove('given', true);
+      await assert.rejects(files.stat('given'), isFailing('file_not_found'));
     },
     'can share',
   ],

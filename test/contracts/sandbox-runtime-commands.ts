@@ -11,13 +11,14 @@
  *   file `beat`. Neither reads anything or ends by itself.
  * - `ends itself`: sends SIGTERM to itself.
  * - `adds`: adds a line `more` to the file `given/file`, makes the directory `given/made`, and ends with 0.
+ * - `names in bytes`: writes `work` to the file `given/bad\xFFutf`, whose name is not UTF-8, and ends with 0.
  * - `locates`: writes the path of its working directory to its standard output, as a line.
  * - `counts open files`: writes how many files a process may open to its standard output, as a line.
  * - `writes to the root`: makes a directory in the root directory, and ends with 0 if it could.
  * - `missing`: does not exist.
  */
 export type SandboxCommand =
-  | 'copies' | 'speaks' | 'alternates' | 'tells' | 'floods' | 'beats' | 'ends itself' | 'adds' | 'locates'
+  | 'copies' | 'speaks' | 'alternates' | 'tells' | 'floods' | 'beats' | 'ends itself' | 'adds' | 'names in bytes' | 'locates'
   | 'counts open files' | 'writes to the root' | 'missing';
 
 export type SandboxCommands = Readonly<Record<SandboxCommand, readonly string[]>>;
@@ -35,6 +36,7 @@ export const shellCommands: SandboxCommands = {
   beats: shell(`if command -v setsid >/dev/null; then setsid sh -c '${beating}' & else sh -c '${beating}' & fi; echo begun; wait`),
   'ends itself': shell('kill -TERM $$; sleep 1000'),
   adds: shell('echo more >> given/file && mkdir given/made'),
+  'names in bytes': shell('mkdir -p given && printf work > "$(printf "given/bad\\377utf")"'),
   locates: ['pwd'],
   'counts open files': shell('ulimit -n'),
   'writes to the root': ['mkdir', '/made-in-the-root'],

@@ -11,6 +11,7 @@ export const commands: SandboxCommands = {
   beats: ['beats'],
   'ends itself': ['ends itself'],
   adds: ['adds'],
+  'names in bytes': ['names in bytes'],
   locates: ['locates'],
   'counts open files': ['counts open files'],
   'writes to the root': ['writes to the root'],
@@ -61,6 +62,11 @@ const behaviours: Readonly<Record<SandboxCommand, (execution: MemoryExecution, o
   async adds({ files }) {
     files.set('given/file', `${files.get('given/file')}more\n`);
     files.makeDirectory('/workspace/given/made');
+    return 0;
+  },
+  // Its names are text.
+  async 'names in bytes'({ files }) {
+    files.set('given/bad\uFFFDutf', 'work');
     return 0;
   },
   async locates({ workingDir }, out) {

@@ -5,41 +5,42 @@ import { addEntry } from '../../shared/packed-tar.ts';
 import { errorCode, ignoring } from '../../shared/system-errors.ts';
 import { quotedName, refusedFiles } from '../sandbox-path.ts';
 import { type TarEntry, tarHeader, type TarName, throughLink } from '../tar.ts';
-import { chunkBytes, type Folder, isNotDirectory, FolderWalk, newFile, openFolder, readOnly } from './folder-walk.ts';
+import { chunkBytes, type Folder, isNotDirectory, FolderWalk, joinBytes, newFile, openFolder, readOnly } from './folder-walk.ts';
 
 const gone = (error: unknown): null => (isNotDirectory(error) ? null : ignoring('ENOENT')(error));
 
 /**
- * Adds an entry of the folder with all its content. Leaves out everything except files, directories and links, everything that is removed
- * meanwhile, and names that are not UTF-8, which no tar of this package can hold.
+ * Adds the entry at the path with all its content. Leaves out everything except files, directories and links, and everything that is
+ * removed meanwhile. Names are bytes, because they need not be UTF-8.
  */
-export async function addTree(tar: Pack, parent: Folder, name: string, parts: TarName): Promise<void> {
-  const path = parent.within(name);
+export async function addTree(tar: Pack, path: string | Buffer, name: Buffer): Promise<void> {
   const found = await lstat(path).catch(gone);
   if (found?.isDirectory() === true) {
     await using folder = await openFolder(path).catch(gone);
-    if (folder !== null) await addOpened(tar, folder, parts);
+    if (folder !== null) await addOpened(tar, folder, name);
   } else if (found?.isSymbolicLink() === true) {
-    const target = await readlink(path).catch(gone);
-    if (target !== null) await add(tar, found, { ...metaOf(found, parts), kind: 'symlink', target });
+    const target = await readlink(path, 'buffer').catch(gone);
+    if (target !== null) await add(tar, found, { ...metaOf(found, name), kind: 'symlink', target: target.toString() }, name, target);
   } else if (found?.isFile() === true) {
     await using handle = await open(path, readOnly).catch(gone);
     const file = await handle?.stat();
     if (handle === null || file?.isFile() !== true) return;
-    await add(tar, file, { ...metaOf(file, parts), kind: 'file', size: file.size, content: contentOf(handle, file.size) });
+    await add(tar, file, { ...metaOf(file, name), kind: 'file', size: file.size, content: contentOf(handle, file.size) }, name);
   }
 }
 
-export async function addOpened(tar: Pack, folder: Folder, parts: TarName): Promise<void> {
+export async function addOpened(tar: Pack, folder: Folder, name: Buffer): Promise<void> {
   const found = await folder.handle.stat();
-  await add(tar, found, { ...metaOf(found, parts), kind: 'directory' });
-  for (const name of (await readdir(folder.within('.'))).toSorted()) {
-    await addTree(tar, folder, name, [...parts, name]);
+  const directory = folder.within('.');
+  await add(tar, found, { ...metaOf(found, name), kind: 'directory' }, joinBytes(name, Buffer.alloc(0)));
+  for (const inner of (await readdir(directory, 'buffer')).toSorted((a, b) => Buffer.compare(a, b))) {
+    await addTree(tar, joinBytes(directory, inner), joinBytes(name, inner));
   }
 }
 
-async function add(tar: Pack, { uid, gid }: Stats, entry: TarEntry): Promise<void> {
-  await addEntry(tar, { ...tarHeader(entry, []), uid, gid }, entry.kind === 'file' ? entry.content : undefined);
+async function add(tar: Pack, { uid, gid }: Stats, entry: TarEntry, path: Buffer, linkpath?: Buffer): Promise<void> {
+  const names = { path, ...(linkpath !== undefined && { linkpath }) };
+  await addEntry(tar, { ...tarHeader(entry, []), uid, gid }, entry.kind === 'file' ? entry.content : undefined, names);
 }
 
 /** Yields exactly `size` bytes, even if the file changes. Missing bytes are zeros. */
@@ -53,8 +54,8 @@ async function* contentOf(handle: FileHandle, size: number): AsyncGenerator<Uint
   }
 }
 
-function metaOf({ mode, mtime }: Stats, parts: TarName) {
-  return { parts, mode: mode & 0o1777, modifiedAt: mtime };
+function metaOf({ mode, mtime }: Stats, name: Buffer) {
+  return { parts: [name.toString()], mode: mode & 0o1777, modifiedAt: mtime };
 }
 
 type Entry<K extends TarEntry['kind']> = Extract<TarEntry, { readonly kind: K }>;

@@ -3,6 +3,7 @@ import { chmod, lstat, mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { dnsLabel } from '../../../domain/dns-label.ts';
 import { ignoring } from '../../shared/system-errors.ts';
+import { joinBytes } from './folder-walk.ts';
 import { readLastLaunch } from './launch-records.ts';
 import type { PortReservations } from './port-reservations.ts';
 import { killAll } from './process-groups.ts';
@@ -86,10 +87,10 @@ export async function removeDiscarded(folders: readonly string[]): Promise<void>
   }
 }
 
-async function makeWritable(folder: string): Promise<void> {
+async function makeWritable(folder: string | Buffer): Promise<void> {
   await chmod(folder, 0o700);
-  for (const entry of await readdir(folder, { withFileTypes: true })) {
-    if (entry.isDirectory()) await makeWritable(join(folder, entry.name));
+  for (const entry of await readdir(folder, { withFileTypes: true, encoding: 'buffer' })) {
+    if (entry.isDirectory()) await makeWritable(joinBytes(folder, entry.name));
   }
 }
 
@@ -132,10 +133,10 @@ export async function sizeOfFiles(layout: Layout, id: string): Promise<number | 
 
 /** Null if the folder does not exist. Does not follow links. */
 async function sizeOfFolder(folder: string): Promise<number | null> {
-  const entries = await readdir(folder, { recursive: true }).catch(ignoring('ENOENT'));
+  const entries = await readdir(folder, { recursive: true, encoding: 'buffer' }).catch(ignoring('ENOENT'));
   if (entries === null) return null;
   let bytes = 0;
   // A file that was removed meanwhile counts as 0.
-  for (const name of entries) bytes += ((await lstat(join(folder, name)).catch(ignoring('ENOENT', 'ENOTDIR')))?.blocks ?? 0) * 512;
+  for (const name of entries) bytes += ((await lstat(joinBytes(folder, name)).catch(ignoring('ENOENT', 'ENOTDIR')))?.blocks ?? 0) * 512;
   return bytes;
 }

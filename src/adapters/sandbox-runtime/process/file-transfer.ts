@@ -51,7 +51,7 @@ export class FileTransfer {
     const asked = sandboxPath(path, 'path');
     const { folder, name } = await resolveParent(root, workspaceParts(asked, workspace, 'path'), path, opened);
     const tar = pack();
-    const parts = [posix.basename(asked)];
+    const top = Buffer.from(posix.basename(asked));
     const stop = (): void => tar.destroy(ended.reason instanceof Error ? ended.reason : unavailable('it was ended'));
     ended.addEventListener('abort', stop);
     opened.defer(() => ended.removeEventListener('abort', stop));
@@ -59,7 +59,7 @@ export class FileTransfer {
     const kept = opened.move();
     const fill = async (): Promise<void> => {
       await using _ = kept;
-      await withFailures(() => (name === null ? addOpened(tar, folder, parts) : addTree(tar, folder, name, parts)));
+      await withFailures(() => (name === null ? addOpened(tar, folder, top) : addTree(tar, folder.within(name), top)));
     };
     return ReadableStream.from(tarOf(tar, fill));
   }

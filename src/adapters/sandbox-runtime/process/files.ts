@@ -11,7 +11,7 @@ import { errorCode, ignoring } from '../../shared/system-errors.ts';
 import { chunksUntil, requireFile, rangeOf, wrongFileType } from '../file-content.ts';
 import { partsBelow, quotedName, refusedFiles, sandboxPath } from '../sandbox-path.ts';
 import { type EnteredWorkspace, workspaceParts } from './file-transfer.ts';
-import { chunkBytes, type Folder, newFile, openFolder, FolderWalk, readOnly } from './folder-walk.ts';
+import { chunkBytes, type Folder, joinBytes, newFile, openFolder, FolderWalk, readOnly } from './folder-walk.ts';
 import { withFailures } from './runtime-failures.ts';
 
 /** A name in an open folder. The name of the workspace itself is `.`. */
@@ -46,16 +46,17 @@ export class ProcessFiles implements SandboxFiles {
 
   stat(id: string, path: string, followLink: boolean, signal: AbortSignal): Promise<FileEntry> {
     return this.#at(id, path, { followLink }, signal, async (resolved) =>
-      entryAt(resolved.folder, resolved.name, resolved.path, requireFound(resolved)));
+      entryAt(resolved.folder.within(resolved.name), resolved.path, requireFound(resolved)));
   }
 
   read(id: string, path: string, choose: (file: FileEntry) => ByteRange, signal: AbortSignal): Promise<FileReading> {
     return this.#at(id, path, { followLink: true }, signal, async (resolved) => {
-      requireFile(await entryAt(resolved.folder, resolved.name, resolved.path, requireFound(resolved)));
+      const real = resolved.folder.within(resolved.name);
+      requireFile(await entryAt(real, resolved.path, requireFound(resolved)));
       await using stack = new AsyncDisposableStack();
-      const handle = await open(resolved.folder.within(resolved.name), readOnly);
+      const handle = await open(real, readOnly);
       stack.defer(() => handle.close());
-      const file = await entryAt(resolved.folder, resolved.name, resolved.path, await handle.stat());
+      const file = await entryAt(real, resolved.path, await handle.stat());
       requireFile(file);
       const { offset, length } = choose(file);
       stack.use(resolved.stack.move());
@@ -90,7 +91,7 @@ export class ProcessFiles implements SandboxFiles {
           await rm(temporary, { force: true });
           throw error;
         }
-        return await entryAt(folder, name, resolved.path, await handle.stat());
+        return await entryAt(folder.within(name), resolved.path, await handle.stat());
       });
     } finally {
       if (!content.locked) content.cancel().catch(() => {});
@@ -211,23 +212,28 @@ function typeOf(found: Pick<Stats, 'isFile' | 'isDirectory' | 'isSymbolicLink'>)
   return found.isSymbolicLink() ? 'symlink' : 'other';
 }
 
-async function entryAt(folder: Folder, name: string, path: string, found: Stats): Promise<FileEntry> {
+/** Returns the entry for `path`, which is at the path `real` of this host. */
+async function entryAt(real: string | Buffer, path: string, found: Stats): Promise<FileEntry> {
   const { size, mode, mtimeMs: modifiedAt, uid, gid } = found;
-  const target = found.isSymbolicLink() ? await readlink(folder.within(name)) : null;
+  const target = found.isSymbolicLink() ? await readlink(real) : null;
   return { path, type: typeOf(found), size, mode: mode & 0o7777, modifiedAt, target, owner: { uid, gid } };
 }
 
 const gone = ignoring('ENOENT', 'ENOTDIR', 'ELOOP', 'EACCES', 'EINVAL');
 
 async function* entriesIn(folder: Folder, path: string, depth: number, ended: AbortSignal): AsyncGenerator<FileEntry, void> {
-  for await (const { name } of await opendir(folder.within('.'))) {
+  const directory = folder.within('.');
+  // One character for each byte of a name.
+  for await (const { name: bytes } of await opendir(directory, { encoding: 'latin1' })) {
     ended.throwIfAborted();
-    const found = await lstat(folder.within(name)).catch(gone);
-    const entry = found === null ? null : await entryAt(folder, name, posix.join(path, name), found).catch(gone);
+    const name = Buffer.from(bytes, 'latin1');
+    const real = joinBytes(directory, name);
+    const found = await lstat(real).catch(gone);
+    const entry = found === null ? null : await entryAt(real, posix.join(path, name.toString()), found).catch(gone);
     if (entry === null) continue;
     yield entry;
     if (depth === 1 || entry.type !== 'directory') continue;
-    await using below = await openFolder(folder.within(name)).catch(gone);
+    await using below = await openFolder(real).catch(gone);
     if (below !== null) yield* entriesIn(below, entry.path, depth - 1, ended);
   }
 }

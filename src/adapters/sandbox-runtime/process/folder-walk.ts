@@ -21,10 +21,15 @@ export const newFile = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL
 export const chunkBytes = 256 * 1024;
 
 /** Opens a directory, but not through a link. Rejects with a system error if there is none. */
-export async function openFolder(path: string): Promise<Folder> {
+export async function openFolder(path: string | Buffer): Promise<Folder> {
   const handle = await open(path, flags);
-  const base = process.platform === 'linux' ? `/proc/self/fd/${handle.fd}` : path;
+  const base = process.platform === 'linux' ? `/proc/self/fd/${handle.fd}` : String(path);
   return { handle, within: (name) => `${base}/${name}`, [Symbol.asyncDispose]: () => handle.close() };
+}
+
+/** Returns the path of a name in a directory. Names are bytes: if they are not UTF-8, a string of them is the path of nothing. */
+export function joinBytes(directory: string | Buffer, name: Buffer): Buffer {
+  return Buffer.concat([Buffer.from(directory), Buffer.from('/'), name]);
 }
 
 /** Returns true for the system errors if a path is not a directory. */

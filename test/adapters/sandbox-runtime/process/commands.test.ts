@@ -125,7 +125,7 @@ describe('The folder of a sandbox', () => {
   });
 
   test('is removed with the sandbox, including read-only directories', async () => {
-    const launch = await start(shell('mkdir -p a/b; echo x > a/b/c; chmod 500 a/b a; : > made; exec sleep 1000'));
+    const launch = await start(shell('b=$(printf "a/b\\377"); mkdir -p "$b"; echo x > "$b/c"; chmod 500 "$b" a; : > made; exec sleep 1000'));
     await text(launch.id, 'made');
     await runtime.remove(launch.id);
     assert.deepEqual(await host.leftovers(launch.id), []);

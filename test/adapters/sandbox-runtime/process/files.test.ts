@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
-import { chmod, lstat, mkdir, readFile, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, lstat, mkdir, readFile, readdir, readlink, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
 import { afterEach, beforeEach, describe, test } from 'vitest';
 import { isFailureOf } from '../../../../src/domain/failure.ts';
 import type { SandboxLaunch, SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
@@ -161,13 +164,30 @@ test('closing the runtime ends a running read with an error', async () => {
   });
 });
 
-test('an archive of a directory leaves out FIFOs, and names that are not UTF-8', async () => {
-  const script = String.raw`mkdir odd && mkfifo odd/pipe && echo text > odd/text && touch "$(printf 'odd/\377')"`;
+test('an archive of a directory leaves out FIFOs', async () => {
+  const script = 'mkdir odd && mkfifo odd/pipe && echo text > odd/text';
   const execution = await runtime.execute(launch.id, { command: shell(script) }, never);
   assert.equal(await execution.exited, 0);
   assert.deepEqual([...(await readTar(await runtime.getFiles(launch.id, '/workspace/odd', never))).keys()], ['odd', 'odd/text']);
   assert.ok((await lstat(join(workspace, 'odd/pipe'))).isFIFO());
   await rm(join(workspace, 'odd'), { recursive: true });
+});
+
+test('names and targets that are not UTF-8 are in an archive as they are, and count for the size', async () => {
+  const script = String.raw`d=$(printf 'odd/d\377') && mkdir -p "$d" && dd if=/dev/urandom of="$d/$(printf 'f\376')" bs=65536 count=1 &&
+    sync "$d"/* && ln -s "$(printf 't\375')" odd/link`;
+  const { diskBytes: before } = await runtime.usage(launch.id);
+  const execution = await runtime.execute(launch.id, { command: shell(script) }, never);
+  assert.equal(await execution.exited, 0);
+  assert.ok(Number((await runtime.usage(launch.id)).diskBytes) - Number(before) >= 65_536);
+  const unpacked = join(host.root, 'unpacked');
+  await mkdir(unpacked);
+  const tar = spawn('tar', ['x', '-C', unpacked], { stdio: ['pipe', 'inherit', 'inherit'] });
+  await pipeline(await runtime.getFiles(launch.id, '/workspace/odd', never), tar.stdin);
+  if (tar.exitCode === null) await once(tar, 'exit');
+  const names = await readdir(join(unpacked, 'odd'), { recursive: true, encoding: 'latin1' });
+  assert.deepEqual(names.toSorted(), ['d\u{FF}', 'd\u{FF}/f\u{FE}', 'link']);
+  assert.deepEqual(await readlink(join(unpacked, 'odd/link'), 'latin1'), 't\u{FD}');
 });
 
 /** A tar of one file. */
