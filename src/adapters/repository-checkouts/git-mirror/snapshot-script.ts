@@ -75,6 +75,21 @@ if reported -e '/^warning: unable to access /d' -e '/: No such file or directory
 then complete=0; fi
 if [ -s "$work/report" ]; then cat "$work/report" >&2; fi
 case $status in 0) ;; 1) complete=0 ;; *) exit 128 ;; esac
+# Prints something for each repository inside the work tree that has work outside of its last commit, because git adds only this commit.
+inner() {
+  patterns -c core.quotePath=false ls-files -s -- . "$@" | sed -n 's/^160000 [^ ]* [0-3].//p' | while IFS= read -r folder; do (
+    # A quoted name can't be opened.
+    case $folder in '"'*) echo "$folder" ;; esac
+    [ -d "$folder" ] || exit 0
+    cd "$folder" || { echo "$folder"; exit; }
+    if [ ! -e .git ]; then ls -A || echo "$folder"; exit; fi
+    export GIT_DIR="$PWD/.git" GIT_WORK_TREE="$PWD"
+    unset GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OBJECT_DIRECTORIES
+    g status --porcelain --untracked-files=all --ignore-submodules=none || echo "$folder"
+    inner
+  ) done
+}
+[ -z "$(inner "$@")" ] || complete=0
 `;
 
 /**

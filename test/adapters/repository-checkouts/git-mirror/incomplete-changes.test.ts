@@ -1,0 +1,68 @@
+import { appendFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, test } from 'vitest';
+import type { RepositoryCheckouts } from '../../../../src/ports/repository-checkouts.ts';
+import { runGit, type WorkTree } from '../../../contracts/work-tree.ts';
+import { list, take } from './snapshot-support.ts';
+import { createScene, never, open, temporaryFolder } from './support.ts';
+
+let mirror: RepositoryCheckouts;
+let tree: WorkTree;
+
+beforeEach(async () => {
+  const scene = await createScene();
+  mirror = scene.mirror();
+  tree = await open(mirror, scene.request);
+});
+
+/** Returns whether the changes are complete, and their paths. Checks that the list has the same. */
+async function changesOf(): Promise<readonly [complete: boolean, paths: readonly string[]]> {
+  await using snapshot = await take(mirror, tree);
+  const files = await snapshot.files(never);
+  expect(await list(mirror, tree)).toMatchObject({ complete: snapshot.complete, files });
+  return [snapshot.complete, files.map(({ path }) => path)];
+}
+
+describe('The changes of a work tree with a submodule', () => {
+  const name = 'vendor/the lib';
+
+  // The conversation starts from a commit that has the submodule, which has one of its own.
+  beforeEach(async () => {
+    const [lib, inner] = [await temporaryFolder(), await temporaryFolder()];
+    for (const [folder, file] of [[inner, 'inner.txt'], [lib, 'lib.txt']] as const) {
+      await runGit(folder, ['init', '-q']);
+      await writeFile(join(folder, file), 'one\n');
+      await writeFile(join(folder, '.gitignore'), 'ignored\n');
+      if (folder === lib) await runGit(folder, ['-c', 'protocol.file.allow=always', 'submodule', '--quiet', 'add', inner, 'inner']);
+      await runGit(folder, ['add', '-A']);
+      await runGit(folder, ['commit', '-q', '-m', 'one']);
+    }
+    await tree.git('-c', 'protocol.file.allow=always', 'submodule', '--quiet', 'add', lib, name);
+    await tree.git('commit', '-q', '-m', 'with a submodule');
+    tree = { ...tree, commit: await tree.git('rev-parse', 'HEAD') };
+  });
+
+  test('are complete if it is not touched', async () => {
+    await writeFile(join(tree.folder, name, 'ignored'), 'x\n');
+    expect(await changesOf()).toEqual([true, []]);
+    await tree.git('-c', 'protocol.file.allow=always', 'submodule', '--quiet', 'update', '--init', '--recursive');
+    expect(await changesOf()).toEqual([true, []]);
+    await tree.git('submodule', '--quiet', 'deinit', '--force', name);
+    expect(await changesOf()).toEqual([true, []]);
+    await rm(join(tree.folder, name), { recursive: true });
+    expect(await changesOf()).toEqual([true, [name]]);
+  });
+
+  test.each([
+    ['a file of it is edited', () => appendFile(join(tree.folder, name, 'lib.txt'), 'fix\n')],
+    ['it has a new file', () => writeFile(join(tree.folder, name, 'new'), 'new\n')],
+    ['its own submodule, which is not initialised, has a file', () => writeFile(join(tree.folder, name, 'inner/new'), 'new\n')],
+    ['it is not initialised and has a file', async () => {
+      await tree.git('submodule', '--quiet', 'deinit', '--force', name);
+      await writeFile(join(tree.folder, name, 'new'), 'new\n');
+    }],
+  ])('are not complete if %s', async (_, work) => {
+    await work();
+    expect(await changesOf()).toEqual([false, []]);
+  });
+});
