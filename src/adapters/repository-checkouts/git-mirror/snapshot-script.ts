@@ -17,10 +17,10 @@ unset GIT_NAMESPACE GIT_CONFIG_PARAMETERS GIT_CONFIG_COUNT
 command -v git >/dev/null || exit ${exitCodes.noGit}
 export GIT_DIR="$PWD/.git" GIT_WORK_TREE="$PWD" GIT_NO_REPLACE_OBJECTS=1 GIT_NO_LAZY_FETCH=1 GIT_OPTIONAL_LOCKS=0
 export GIT_TERMINAL_PROMPT=0 GIT_LITERAL_PATHSPECS=1 LC_ALL=C
-# Without a split index, the copy of the index is whole.
+# Without a split index, the copy of the index is whole. Otherwise, git adds no files outside of a sparse checkout.
 g() {
-  git -c core.fsmonitor=false -c core.hooksPath=/dev/null -c core.safecrlf=false -c core.splitIndex=false -c gc.auto=0 \\
-    -c 'safe.directory=*' "$@"
+  git -c core.fsmonitor=false -c core.hooksPath=/dev/null -c core.safecrlf=false -c core.splitIndex=false -c core.sparseCheckout=false \\
+    -c gc.auto=0 -c 'safe.directory=*' "$@"
 }
 base=$1
 others=$2
@@ -56,6 +56,14 @@ add() {
   patterns -c core.bigFileThreshold=1 -c core.fsync=none -c advice.addEmbeddedRepo=false add -A --ignore-errors . "$@" \\
     >"$work/report" 2>&1
 }
+# Git does not look at files that are marked as unchanged or to skip. A sparse checkout skips its missing files, so those are not deleted.
+g ls-files -v >"$work/files"
+sed -n 's/^[a-zS] //p' "$work/files" >"$work/marked"
+if [ -s "$work/marked" ]; then
+  g update-index --no-assume-unchanged --stdin <"$work/marked"
+  g update-index --no-skip-worktree --stdin <"$work/marked"
+  { sed -n 's/^[sS] //p' "$work/files"; g ls-files -d | sort -u; } | sort | uniq -d | g update-index --skip-worktree --stdin
+fi
 # Mostly, git reports nothing.
 reported() { [ -s "$work/report" ] && [ -n "$(sed -n "$@" "$work/report")" ]; }
 # After the refresh, only changed files have to be added. With a threshold of 1, git treats every file as big and writes all of them into
@@ -86,6 +94,8 @@ inner() {
     export GIT_DIR="$PWD/.git" GIT_WORK_TREE="$PWD"
     unset GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OBJECT_DIRECTORIES
     g status --porcelain --untracked-files=all --ignore-submodules=none || echo "$folder"
+    # The status leaves out files with a mark.
+    g ls-files -v | sed -n '/^[a-zS] /p'
     inner
   ) done
 }

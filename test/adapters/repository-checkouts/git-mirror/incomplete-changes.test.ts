@@ -1,4 +1,4 @@
-import { appendFile, rm, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { RepositoryCheckouts } from '../../../../src/ports/repository-checkouts.ts';
@@ -55,6 +55,10 @@ describe('The changes of a work tree with a submodule', () => {
 
   test.each([
     ['a file of it is edited', () => appendFile(join(tree.folder, name, 'lib.txt'), 'fix\n')],
+    ['an edited file of it is marked as unchanged', async () => {
+      await runGit(join(tree.folder, name), ['update-index', '--assume-unchanged', 'lib.txt']);
+      await appendFile(join(tree.folder, name, 'lib.txt'), 'fix\n');
+    }],
     ['it has a new file', () => writeFile(join(tree.folder, name, 'new'), 'new\n')],
     ['its own submodule, which is not initialised, has a file', () => writeFile(join(tree.folder, name, 'inner/new'), 'new\n')],
     ['it is not initialised and has a file', async () => {
@@ -64,5 +68,43 @@ describe('The changes of a work tree with a submodule', () => {
   ])('are not complete if %s', async (_, work) => {
     await work();
     expect(await changesOf()).toEqual([false, []]);
+  });
+});
+
+describe('The changes of a work tree with files that git does not look at', () => {
+  const odd = 'lib/\u00f6dd "name"\t\n';
+
+  beforeEach(async () => {
+    await mkdir(join(tree.folder, 'lib'));
+    for (const file of ['one', 'two', 'lib/one', 'lib/two', odd]) await writeFile(join(tree.folder, file), 'one\n');
+    await tree.git('add', '-A');
+    await tree.git('commit', '-q', '-m', 'more files');
+    tree = { ...tree, commit: await tree.git('rev-parse', 'HEAD') };
+  });
+
+  test.each(['--assume-unchanged', '--skip-worktree'])('have the edited ones with the mark %s', async (mark) => {
+    await tree.git('update-index', mark, 'one', 'two', odd);
+    expect(await changesOf()).toEqual([true, []]);
+    for (const file of ['one', odd]) await appendFile(join(tree.folder, file), 'fix\n');
+    await rm(join(tree.folder, 'lib/one'));
+    const index = await readFile(join(tree.folder, '.git/index'));
+    expect(await changesOf()).toEqual([true, ['lib/one', odd, 'one']]);
+    expect(await readFile(join(tree.folder, '.git/index'))).toEqual(index);
+  });
+
+  test('have no deletions of files that a sparse checkout does not have, but its other files', async () => {
+    await tree.git('sparse-checkout', 'set', '--cone', '--sparse-index');
+    expect(await readdir(tree.folder)).not.toContain('lib');
+    expect(await changesOf()).toEqual([true, []]);
+    await rm(join(tree.folder, 'one'));
+    await mkdir(join(tree.folder, 'lib'));
+    for (const file of ['lib/new', 'lib/one']) await writeFile(join(tree.folder, file), 'new\n');
+    expect(await changesOf()).toEqual([true, ['lib/new', 'lib/one', 'one']]);
+  });
+
+  test('have a deleted file that is marked as unchanged', async () => {
+    await tree.git('update-index', '--assume-unchanged', 'one');
+    await rm(join(tree.folder, 'one'));
+    expect(await changesOf()).toEqual([true, ['one']]);
   });
 });
