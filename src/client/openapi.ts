@@ -306,7 +306,10 @@ export interface ConversationChanges {
   readonly start_branch: string | null;
   /** The last commit in the sandbox. */
   readonly head_commit: string | null;
-  /** False if files are left out: git could not read them, or they are in a new or changed git repository inside the work tree. */
+  /**
+   * False if work is left out: files that git could not read, changes in a git repository inside the work tree, or commits of other
+   * branches, tags, stashes or work trees.
+   */
   readonly complete: boolean;
   /** Newest first. */
   readonly commits: readonly AgentCommit[];
@@ -351,7 +354,10 @@ export type PullRequest = { readonly number: number; readonly url: string } | nu
 
 /** Where the changes were pushed to. */
 export interface PublishResponse extends Publication {
-  /** False if files are left out: git could not read them, or they are in a new or changed git repository inside the work tree. */
+  /**
+   * False if work is left out: files that git could not read, changes in a git repository inside the work tree, or commits of other
+   * branches, tags, stashes or work trees.
+   */
   readonly complete: boolean;
 }
 

@@ -66,7 +66,10 @@ export interface AgentCommit {
 export interface ChangeList {
   /** The last commit of the work tree; null if there is none. */
   readonly head: string | null;
-  /** False if files are missing: git could not read them, or they are in a new or changed repository inside the work tree. */
+  /**
+   * False if work is missing: files that git could not read, changes in a git repository inside the work tree, or commits of other branches,
+   * tags, stashes or work trees.
+   */
   readonly complete: boolean;
   readonly commits: readonly AgentCommit[];
   readonly files: readonly FileChange[];

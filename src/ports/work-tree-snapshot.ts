@@ -40,7 +40,10 @@ export interface WorkTreeSnapshot extends AsyncDisposable {
   readonly tree: string;
   /** The last commit of the work tree; null if there is none. */
   readonly head: string | null;
-  /** False if git could not read some files, or a repository inside the work tree is new or changed: its files are left out. */
+  /**
+   * False if work is left out: files that git could not read, changes in a git repository inside the work tree, or commits of other
+   * branches, tags, stashes or work trees.
+   */
   readonly complete: boolean;
   /** Returns the commits since the base, newest first; at most 1,000. */
   commits(signal: AbortSignal): Promise<readonly AgentCommit[]>;

@@ -22,8 +22,8 @@ export function addChanges(changes: Command, publishing: Command): void {
     .action(publish);
 }
 
-export const incomplete =
-  'Some files are left out: git could not read them, or they are in a new or changed git repository inside the work tree.';
+export const incomplete = 'Some work is left out: files that git could not read, changes in a git repository inside the work tree, '
+  + 'or commits of other branches, tags, stashes or work trees.';
 
 type ChangesOptions = Common & { readonly patch?: boolean; readonly file?: string };
 

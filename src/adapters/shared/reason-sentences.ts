@@ -153,7 +153,8 @@ export const changeReasons = {
     'The commit that it started from is not in the history of its branch any more, or its sandbox has no repository any more. '
     + 'Get its files as a tar (format=archive), or restore the history in its sandbox.',
   files_left_out: () =>
-    'Some files are left out: git could not read them, or they are in a new or changed git repository inside the work tree.',
+    'Some work is left out: files that git could not read, changes in a git repository inside the work tree, '
+    + 'or commits of other branches, tags, stashes or work trees.',
   nothing_to_publish: () => 'There are no changes since the conversation started.',
   default_branch: () => 'It is the default branch. Choose another one.',
   branch_protected: () => 'The git host refused it by a rule of its own, such as a protected branch. Choose another one.',

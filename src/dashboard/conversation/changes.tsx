@@ -44,7 +44,8 @@ export function Changes({ conversation, workTree }: ChangesProps) {
               onClick={() => setPublishing(true)}>Publish</Button>
           </header>
           {!changes.complete && <p class="banner">
-            Some files are left out: git could not read them, or they are in a new or changed git repository inside the work tree.
+            Some work is left out: files that git could not read, changes in a git repository inside the work tree, or commits of other
+            branches, tags, stashes or work trees.
           </p>}
           <Published changes={changes} />
           {changes.files.length === 0 && (

@@ -36,7 +36,8 @@ const publication = z
   .meta({ id: 'Publication', description: 'Where the changes were pushed to.' });
 
 const complete = z.boolean().meta({
-  description: 'False if files are left out: git could not read them, or they are in a new or changed git repository inside the work tree.',
+  description: 'False if work is left out: files that git could not read, changes in a git repository inside the work tree, '
+    + 'or commits of other branches, tags, stashes or work trees.',
 });
 
 const published = publication.extend({ complete }).meta({ id: 'PublishResponse', description: 'Where the changes were pushed to.' });

@@ -83,7 +83,16 @@ if reported -e '/^warning: unable to access /d' -e '/: No such file or directory
 then complete=0; fi
 if [ -s "$work/report" ]; then cat "$work/report" >&2; fi
 case $status in 0) ;; 1) complete=0 ;; *) exit 128 ;; esac
-# Prints something for each repository inside the work tree that has work outside of its last commit, because git adds only this commit.
+# Prints something if other refs have commits that neither the last commit nor a remote has, or if there are other work trees. What only
+# the reflog has counts as given up. Without the brackets, git would look for refs below the stash.
+elsewhere() {
+  last=$1
+  shift
+  g rev-list -n 1 --branches '--glob=refs/stas[h]' "$@" --not $last --remotes || echo failed
+  trees=$(g rev-parse --git-path worktrees)
+  if [ -d "$trees" ]; then ls -A "$trees" || echo "$trees"; fi
+}
+# Prints something for each repository inside the work tree that has work outside of its last commit. Git adds only that.
 inner() {
   patterns -c core.quotePath=false ls-files -s -- . "$@" | sed -n 's/^160000 [^ ]* [0-3].//p' | while IFS= read -r folder; do (
     # A quoted name can't be opened.
@@ -96,10 +105,13 @@ inner() {
     g status --porcelain --untracked-files=all --ignore-submodules=none || echo "$folder"
     # The status leaves out files with a mark.
     g ls-files -v | sed -n '/^[a-zS] /p'
+    # Its tags are those of its remote.
+    elsewhere HEAD
     inner
   ) done
 }
-[ -z "$(inner "$@")" ] || complete=0
+found=$(inner "$@"; elsewhere "$head" --tags)
+[ -z "$found" ] || complete=0
 `;
 
 /**

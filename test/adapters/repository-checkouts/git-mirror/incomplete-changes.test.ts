@@ -23,6 +23,15 @@ async function changesOf(): Promise<readonly [complete: boolean, paths: readonly
   return [snapshot.complete, files.map(({ path }) => path)];
 }
 
+/** Commits a file on a new branch of the repository in the folder, and leaves the branch. */
+async function commitOnBranch(folder: string): Promise<void> {
+  await runGit(folder, ['checkout', '-q', '-b', 'agent/work']);
+  await writeFile(join(folder, 'work'), 'work\n');
+  await runGit(folder, ['add', '-A']);
+  await runGit(folder, ['commit', '-q', '-m', 'work']);
+  await runGit(folder, ['checkout', '-q', '-']);
+}
+
 describe('The changes of a work tree with a submodule', () => {
   const name = 'vendor/the lib';
 
@@ -37,6 +46,8 @@ describe('The changes of a work tree with a submodule', () => {
       await runGit(folder, ['add', '-A']);
       await runGit(folder, ['commit', '-q', '-m', 'one']);
     }
+    // A tag of a commit that no branch has.
+    await runGit(lib, ['tag', 'old', await runGit(lib, ['commit-tree', 'HEAD^{tree}', '-m', 'old'])]);
     await tree.git('-c', 'protocol.file.allow=always', 'submodule', '--quiet', 'add', lib, name);
     await tree.git('commit', '-q', '-m', 'with a submodule');
     tree = { ...tree, commit: await tree.git('rev-parse', 'HEAD') };
@@ -59,6 +70,7 @@ describe('The changes of a work tree with a submodule', () => {
       await runGit(join(tree.folder, name), ['update-index', '--assume-unchanged', 'lib.txt']);
       await appendFile(join(tree.folder, name, 'lib.txt'), 'fix\n');
     }],
+    ['another branch of it has a commit', () => commitOnBranch(join(tree.folder, name))],
     ['it has a new file', () => writeFile(join(tree.folder, name, 'new'), 'new\n')],
     ['its own submodule, which is not initialised, has a file', () => writeFile(join(tree.folder, name, 'inner/new'), 'new\n')],
     ['it is not initialised and has a file', async () => {
@@ -106,5 +118,54 @@ describe('The changes of a work tree with files that git does not look at', () =
     await tree.git('update-index', '--assume-unchanged', 'one');
     await rm(join(tree.folder, 'one'));
     expect(await changesOf()).toEqual([true, ['one']]);
+  });
+});
+
+describe('The changes of a work tree with work outside of its last commit', () => {
+  test.each<[string, () => Promise<unknown>]>([
+    ['another branch', () => commitOnBranch(tree.folder)],
+    ['a branch that was merged with --squash', async () => {
+      await commitOnBranch(tree.folder);
+      await tree.git('merge', '-q', '--squash', 'agent/work');
+      await tree.git('commit', '-q', '-m', 'squashed');
+    }],
+    ['a tag', async () => {
+      await commitOnBranch(tree.folder);
+      await tree.git('tag', '-a', '-m', 'one', 'v1', 'agent/work');
+      await tree.git('branch', '-q', '-D', 'agent/work');
+    }],
+    ['a stash', async () => {
+      await writeFile(join(tree.folder, 'work'), 'work\n');
+      await tree.git('stash', '-q', '-u');
+    }],
+    ['another work tree', async () => tree.git('worktree', 'add', '-q', '--detach', join(await temporaryFolder(), 'wt'))],
+  ])('are not complete if it is in %s', async (_, work) => {
+    await work();
+    expect((await changesOf())[0]).toBe(false);
+  });
+
+  test.each<[string, () => Promise<unknown>]>([
+    ['merged', () => tree.git('merge', '-q', 'agent/work')],
+    ['pushed', async () => {
+      const remote = await temporaryFolder();
+      await runGit(remote, ['init', '-q', '--bare']);
+      await tree.git('remote', 'add', 'other', remote);
+      await tree.git('push', '-q', 'other', 'agent/work');
+    }],
+    ['only in the reflog', async () => {
+      await tree.git('checkout', '-q', 'agent/work');
+      await tree.git('commit', '-q', '--amend', '-m', 'better');
+      await tree.git('branch', '-q', 'same');
+    }],
+    ['in a work tree that was removed', async () => {
+      const folder = join(await temporaryFolder(), 'wt');
+      await tree.git('worktree', 'add', '-q', folder, 'agent/work');
+      await tree.git('worktree', 'remove', folder);
+      await tree.git('branch', '-q', '-D', 'agent/work');
+    }],
+  ])('are complete if it is %s', async (_, work) => {
+    await commitOnBranch(tree.folder);
+    await work();
+    expect((await changesOf())[0]).toBe(true);
   });
 });
