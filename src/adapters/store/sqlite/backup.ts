@@ -43,7 +43,7 @@ function createNew(file: string): void {
   try {
     closeSync(openSync(file, 'wx', 0o600));
   } catch (error) {
-    const message = `The backup can't be written to ${file}: ${whyUnusable(error)}. Nothing is overwritten.`;
+    const message = `The backup can't be written to ${file}: ${whyUnusable(error)} Nothing is overwritten.`;
     throw new StoreRefused('unusable', message, { cause: error });
   }
 }

@@ -3,8 +3,10 @@ import { chmodSync, closeSync, fsyncSync, mkdirSync, openSync, rmSync, statSync,
 import { dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
+import { asSentence } from '../../shared/message-formatting.ts';
+import { sentenceOf } from '../../shared/status-and-error-messages.ts';
 import { errorCode } from '../../shared/system-errors.ts';
-import { isBusy, reasonOf } from './sqlite-error.ts';
+import { isAccessDenied, isBusy, reasonOf } from './sqlite-error.ts';
 
 /** The files of a data folder. SQLite keeps its own files beside the database (`-wal`, `-shm`). */
 export interface DataFolder {
@@ -122,17 +124,20 @@ export function otherDeployment(folder: DataFolder, kept: string, id: string): S
 
 export function unusable(path: string, error: unknown): StoreRefused {
   const isFull = errorCode(error) === 'ENOSPC' || reasonOf(error)?.code === 'disk_full';
-  const [why, advice] = isFull ? ['the disk is full', 'Free some space'] : [whyUnusable(error), 'Make it writable for this user'];
+  const isDenied = /^(EACCES|EPERM|EROFS)$/.test(errorCode(error) ?? '') || isAccessDenied(error);
+  const advice = isFull ? 'Free some space, or choose' : isDenied ? 'Make it writable for this user, or choose' : 'Choose';
   return new StoreRefused(
     'unusable',
-    `The data folder ${path} can't be used: ${why}. ${advice}, or choose another data folder (SKEP_DATA_DIR).`,
+    `The data folder ${path} can't be used: ${whyUnusable(error)} ${advice} another data folder (SKEP_DATA_DIR).`,
     { cause: error },
   );
 }
 
-/** Returns why the operating system refuses a path, as the end of a sentence. */
+/** Returns why the operating system or SQLite refuses a path, as a sentence. */
 export function whyUnusable(error: unknown): string {
-  return messages[errorCode(error) ?? ''] ?? (error instanceof Error ? error.message : String(error));
+  const reason = reasonOf(error);
+  if (reason !== null) return sentenceOf(reason);
+  return asSentence(messages[errorCode(error) ?? ''] ?? (error instanceof Error ? error.message : String(error)));
 }
 
 const messages: Readonly<Record<string, string>> = {

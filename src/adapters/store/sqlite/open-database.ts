@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { createPrivateFile, type DataFolder, makePrivate, sizeOf, StoreRefused, urlWithoutLocks, unusable } from './data-folder.ts';
 import { applicationId, migrate } from './migrate.ts';
 import { migrations } from './migrations.ts';
-import { sentenceOf } from '../../shared/status-and-error-messages.ts';
+import { errorCode } from '../../shared/system-errors.ts';
 import { checkLog, type StoreWarning } from './shutdown-marker.ts';
 import { reasonOf } from './sqlite-error.ts';
 
@@ -65,7 +65,7 @@ function openWritable(folder: DataFolder): DatabaseSync {
   for (const suffix of ['', '-wal', '-shm']) makePrivate(folder.database + suffix);
   return closeOnError(open(folder.database), (database) => {
     const mode = database.prepare('PRAGMA journal_mode = wal').get()?.['journal_mode'];
-    if (mode !== 'wal') throw new Error(`its file system does not support SQLite's write-ahead log`);
+    if (mode !== 'wal') throw unusable(folder.path, new Error("its file system does not support SQLite's write-ahead log"));
   });
 }
 
@@ -102,15 +102,14 @@ function requireKnown(folder: DataFolder, version: number): number {
   );
 }
 
-/** Runs the work. Turns its errors into refusals that say what to do. */
+/** Runs the work. Turns errors of SQLite and of the operating system into refusals that say what to do. */
 export function withRefusals<T>(folder: DataFolder, work: () => T): T {
   try {
     return work();
   } catch (error) {
-    if (error instanceof StoreRefused) throw error;
     const reason = reasonOf(error);
-    if (reason === null || reason.code === 'disk_full') throw unusable(folder.path, error);
-    if (reason.code !== 'damaged') throw unusable(folder.path, new Error(sentenceOf(reason), { cause: error }));
+    if (reason === null && errorCode(error) === undefined) throw error;
+    if (reason?.code !== 'damaged') throw unusable(folder.path, error);
     throw new StoreRefused(
       'damaged',
       `The file skep.db in the data folder ${folder.path} is damaged. Restore the folder from a backup, or move it away to begin anew.`,

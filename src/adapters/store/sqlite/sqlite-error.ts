@@ -3,6 +3,8 @@ import { explained, type Reason } from '../../../domain/reason.ts';
 import { storeUnavailable } from '../database.ts';
 
 const busy = 5;
+/** SQLITE_PERM, SQLITE_READONLY and SQLITE_CANTOPEN. */
+const accessDenied: ReadonlySet<number> = new Set([3, 8, 14]);
 
 /** The reasons for SQLite's result codes, for the person who runs the deployment. */
 const reasons: Readonly<Record<number, Reason>> = {
@@ -24,6 +26,12 @@ const reasons: Readonly<Record<number, Reason>> = {
 export function isBusy(error: unknown): boolean {
   const code = codeOf(error);
   return code !== null && primary(code) === busy;
+}
+
+/** Returns whether this user may not open or write the file. */
+export function isAccessDenied(error: unknown): boolean {
+  const code = codeOf(error);
+  return code !== null && accessDenied.has(primary(code));
 }
 
 /** Returns the reason of an error of `node:sqlite`; null for any other error. */

@@ -51,7 +51,12 @@ describe('A data folder', () => {
     writeFileSync(dataDir, 'a file');
     await refused('unusable', dataDir);
     dataDir = join(dataDir, 'below');
-    await refused('unusable', dataDir, 'a part of its path is not a folder');
+    await refused('unusable', dataDir, 'A part of its path is not a folder. Choose another data folder');
+  });
+
+  test('is not blamed for an error of its deployment file', async () => {
+    const damaged = new Error('The file deployment.json is damaged. Restore it from a copy.');
+    await expect(createSqliteStore({ dataDir, deploymentId() { throw damaged; } })).rejects.toBe(damaged);
   });
 
   test('is refused if it is not writable', async () => {

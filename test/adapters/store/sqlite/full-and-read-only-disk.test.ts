@@ -36,8 +36,19 @@ test.skipIf(!canMount)('a store does not start on a full disk, at whatever step 
   for (let kib = 32, refusal = await openOn(kib); refusal !== null; kib += 32, refusal = await openOn(kib)) refusals.push(refusal);
   expect(refusals.length).toBeGreaterThan(5);
   expect(new Set(refusals)).toEqual(new Set([
-    "The data folder PATH can't be used: the disk is full. Free some space, or choose another data folder (SKEP_DATA_DIR).",
+    "The data folder PATH can't be used: The disk is full. Free some space, or choose another data folder (SKEP_DATA_DIR).",
   ]));
+});
+
+test.skipIf(!canMount)('a store does not start on a read-only disk', async () => {
+  await withDisk(4096, async (path) => {
+    await (await createSqliteStore({ dataDir: path })).close();
+    execFileSync('mount', ['-o', 'remount,ro', path]);
+    const advice = 'Make it writable for this user, or choose another data folder (SKEP_DATA_DIR).';
+    for (const [dataDir, why] of [[path, 'The database file could not be opened.'], [join(path, 'new'), 'The file system is read-only.']] as const) {
+      await expect(createSqliteStore({ dataDir })).rejects.toThrow(`The data folder ${dataDir} can't be used: ${why} ${advice}`);
+    }
+  });
 });
 
 test.skipIf(!canMount)('a store on a disk that has become full is not ready until there is space again', async () => {
