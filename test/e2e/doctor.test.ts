@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createSqliteStore } from '../../src/adapters/store/sqlite/index.ts';
 import { migrate } from '../../src/adapters/store/sqlite/migrate.ts';
 import { migrations } from '../../src/adapters/store/sqlite/migrations.ts';
 import { removeFolder, runSkep, temporaryFolder } from '../support/server.ts';
@@ -77,6 +78,18 @@ describe('skep doctor', () => {
     expect(stdout).toMatch(/NOT OK +git github: .* did not answer within 5000 ms/);
     expect([code, stdout]).toEqual([1, expect.stringMatching(/warning skep\.db .* is gone.*\n.*\n.*NOT OK +runtime docker: .* did not answer within 5000 ms/)]);
     expect(readdirSync(lost)).toEqual(['deployment.json']);
+  });
+
+  test('reports a store that the server refuses, because deployment.json has another id or is damaged', async () => {
+    const dataDir = mkdtempSync(join(folder, 'other-'));
+    await (await createSqliteStore({ dataDir, deploymentId: () => 'dep-1' })).close();
+    const env = { SKEP_PORT: '0', SKEP_SANDBOX_RUNTIME: 'process', SKEP_DATA_DIR: dataDir };
+    for (const [content, problem] of [['{"id":"dep-2","runtime":"process","secret":"x"}', 'The store belongs to the deployment dep-1, and'], ['{', 'The file .*deployment.json is damaged']]) {
+      writeFileSync(join(dataDir, 'deployment.json'), content ?? '');
+      const { code, stdout } = await runSkep(['doctor'], env);
+      expect([code, stdout]).toEqual([1, expect.stringMatching(`NOT OK  store: ${problem}`)]);
+      expect((await runSkep(['serve'], env)).stderr).toMatch(new RegExp(`^skep: ${problem}`));
+    }
   });
 
   test('prints its findings as JSON, with the same exit code', async () => {

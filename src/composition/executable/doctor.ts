@@ -6,6 +6,7 @@ import type { SqliteContents } from '../../adapters/store/sqlite/index.ts';
 import { quarantineOwner } from '../../domain/quarantine.ts';
 import { ConfigError } from '../config/config-error.ts';
 import type { SkepConfig } from '../config/config-schema.ts';
+import { readDeploymentFile } from '../config/deployment-file.ts';
 import { effectiveSettings } from '../config/effective-settings.ts';
 import { unsetSecrets } from '../config/environment-warnings.ts';
 import { readConfig } from '../config/read-config.ts';
@@ -59,8 +60,10 @@ async function checkParts(config: SkepConfig, env: NodeJS.ProcessEnv): Promise<r
     const { inspectSqlite, requireWritable } = await import('../../adapters/store/sqlite/index.ts');
     requireWritable(config.dataDir);
     const warnings: Finding[] = [];
-    const contents = await inspectSqlite(config.dataDir, ({ code, dataDir }) =>
-      warnings.push(finding(code === 'log_lost' ? 'store_log_lost' : 'store_lost', { dataDir })));
+    const contents = await inspectSqlite(config.dataDir, {
+      warn: ({ code, dataDir }) => warnings.push(finding(code === 'log_lost' ? 'store_log_lost' : 'store_lost', { dataDir })),
+      deploymentId: readDeploymentFile(config.dataDir)?.id,
+    });
     if (contents.kind === 'current') open.adopt(contents.store, (opened) => opened.close());
     return warnings.length > 0 && contents.kind === 'none' ? warnings : [...warnings, ...(await checkStore(config, contents))];
   });

@@ -68,13 +68,20 @@ export type SqliteContents =
   | { readonly kind: 'older'; readonly schema: number; readonly current: number; readonly hasSandboxes: boolean }
   | { readonly kind: 'current'; readonly hasSandboxes: boolean; readonly store: Store };
 
+interface InspectionOptions {
+  readonly warn?: (warning: StoreWarning) => void;
+  /** The id of the folder's deployment. Refuses a store of another one. Default: accepts every store. */
+  readonly deploymentId?: string | undefined;
+}
+
 /** Reads a data folder and changes nothing. A server may have it open. Rejects with {@link StoreRefused}. */
-export async function inspectSqlite(dataDir: string, warn?: (warning: StoreWarning) => void): Promise<SqliteContents> {
+export async function inspectSqlite(dataDir: string, { warn, deploymentId }: InspectionOptions = {}): Promise<SqliteContents> {
   const folder = dataFolderAt(dataDir);
   const schema = examineFolder(folder, warn);
   if (schema === 0) return { kind: 'none' };
   using opened = new DisposableStack();
   const database = opened.use(openReadOnly(folder));
+  if (deploymentId !== undefined) requireDeployment(folder, deploymentOf(database), deploymentId);
   // Every version of the schema has these columns.
   const present = database.prepare("SELECT 1 FROM sandboxes WHERE removed_at IS NULL AND status <> 'MISSING' LIMIT 1");
   const hasSandboxes = present.get() !== undefined;
@@ -98,12 +105,23 @@ function openExclusive(folder: DataFolder, options: SqliteStoreOptions): Store {
   return storeOf('sqlite', database, () => closeExclusive(folder, database, lock), options);
 }
 
-/** Throws `other_deployment` if the records belong to another deployment than the folder. */
 function claimForDeployment(folder: DataFolder, database: DatabaseSync, deploymentId: (kept: string | null) => string): void {
-  const kept = database.prepare('SELECT id FROM deployment').get()?.['id'] ?? null;
-  const id = deploymentId(typeof kept === 'string' ? kept : null);
+  const kept = deploymentOf(database);
+  const id = deploymentId(kept);
+  requireDeployment(folder, kept, id);
   if (kept === null) database.prepare('UPDATE deployment SET id = ?').run(id);
-  else if (kept !== id) throw otherDeployment(folder, String(kept), id);
+}
+
+/** Returns the id of the deployment that the records belong to; null before the first server. Older schemas do not have it. */
+function deploymentOf(database: DatabaseSync): string | null {
+  if (database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'deployment'").get() === undefined) return null;
+  const id = database.prepare('SELECT id FROM deployment').get()?.['id'];
+  return typeof id === 'string' ? id : null;
+}
+
+/** Throws `other_deployment` if the records belong to another deployment than the folder. */
+function requireDeployment(folder: DataFolder, kept: string | null, id: string): void {
+  if (kept !== null && kept !== id) throw otherDeployment(folder, kept, id);
 }
 
 function closeExclusive(folder: DataFolder, database: DatabaseSync, lock: Disposable): void {

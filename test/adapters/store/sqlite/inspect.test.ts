@@ -102,6 +102,21 @@ describe('inspectSqlite()', () => {
     await contents.store.close();
   });
 
+  test('fails with `other_deployment` if a server of the folder would refuse the store, whatever its version', async () => {
+    await (await createSqliteStore({ dataDir, deploymentId: () => 'dep-1' })).close();
+    const contents = await inspectSqlite(dataDir, { deploymentId: 'dep-1' });
+    if (contents.kind === 'current') await contents.store.close();
+    await expect(inspectSqlite(dataDir, { deploymentId: 'dep-2' })).rejects.toMatchObject({ reason: 'other_deployment' });
+    const older = new DatabaseSync(database);
+    older.exec(`PRAGMA user_version = ${migrations.length - 1}`);
+    older.close();
+    await expect(inspectSqlite(dataDir, { deploymentId: 'dep-2' })).rejects.toMatchObject({ reason: 'other_deployment' });
+    older.open();
+    older.exec('DROP TABLE deployment');
+    older.close();
+    expect(await inspectSqlite(dataDir, { deploymentId: 'dep-2' })).toMatchObject({ kind: 'older' });
+  });
+
   test('fails with `damaged` if the file is no database', async () => {
     mkdirSync(dataDir);
     writeFileSync(database, 'no database, but long enough to be looked at. '.repeat(100));
