@@ -83,16 +83,12 @@ export function refusalOf(file: string, error: unknown): unknown {
   const reason = reasonOf(error);
   if (reason === null) return error;
   if (reason.code === 'damaged') return damagedBackup(file, error);
-  return new StoreRefused('unusable', `${file} can't be used: ${sentenceOf(reason)}`, { cause: error });
+  return new StoreRefused('unusable', `${file} can't be used: ${sentenceOf(reason)} Nothing was changed.`, { cause: error });
 }
 
 /** Runs the work on a copy that nobody else has open. Leaves one file, without a log. */
 export function editDatabase<T>(file: string, work: (copy: DatabaseSync) => T): T {
-  try {
-    using copy = new DatabaseSync(file);
-    copy.exec('PRAGMA journal_mode = delete; PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF');
-    return work(copy);
-  } catch (error) {
-    throw refusalOf(file, error);
-  }
+  using copy = new DatabaseSync(file);
+  copy.exec('PRAGMA journal_mode = delete; PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF');
+  return work(copy);
 }

@@ -122,15 +122,13 @@ export function otherDeployment(folder: DataFolder, kept: string, id: string): S
   );
 }
 
-export function unusable(path: string, error: unknown): StoreRefused {
+/** `isUnchanged`: whether it is certain that nothing in the folder was changed. */
+export function unusable(path: string, error: unknown, isUnchanged = true): StoreRefused {
   const isFull = errorCode(error) === 'ENOSPC' || reasonOf(error)?.code === 'disk_full';
   const isDenied = /^(EACCES|EPERM|EROFS)$/.test(errorCode(error) ?? '') || isAccessDenied(error);
   const advice = isFull ? 'Free some space, or choose' : isDenied ? 'Make it writable for this user, or choose' : 'Choose';
-  return new StoreRefused(
-    'unusable',
-    `The data folder ${path} can't be used: ${whyUnusable(error)} ${advice} another data folder (SKEP_DATA_DIR).`,
-    { cause: error },
-  );
+  const message = `The data folder ${path} can't be used: ${whyUnusable(error)} ${advice} another data folder (SKEP_DATA_DIR).`;
+  return new StoreRefused('unusable', isUnchanged ? `${message} Nothing was changed.` : message, { cause: error });
 }
 
 /** Returns why the operating system or SQLite refuses a path, as a sentence. */

@@ -109,7 +109,7 @@ export function withRefusals<T>(folder: DataFolder, work: () => T): T {
   } catch (error) {
     const reason = reasonOf(error);
     if (reason === null && errorCode(error) === undefined) throw error;
-    if (reason?.code !== 'damaged') throw unusable(folder.path, error);
+    if (reason?.code !== 'damaged') throw unusable(folder.path, error, false);
     throw new StoreRefused(
       'damaged',
       `The file skep.db in the data folder ${folder.path} is damaged. Restore the folder from a backup, or move it away to begin anew.`,

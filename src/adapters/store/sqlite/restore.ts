@@ -1,10 +1,11 @@
 import { existsSync, renameSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
+import { errorCode } from '../../shared/system-errors.ts';
 import { allPages, editDatabase, checkContent, refusalOf } from './backup.ts';
 import {
   createPrivateFile, type DataFolder, isStoreRefused, lockFolder, otherDeployment, prepareDataFolder, StoreRefused, syncFolders,
-  urlWithoutLocks,
+  unusable, urlWithoutLocks,
 } from './data-folder.ts';
 import { migrate } from './migrate.ts';
 import { openReadOnly } from './open-database.ts';
@@ -36,7 +37,8 @@ export interface RestoredStore {
 
 /**
  * Replaces the store of a data folder by a backup. Rejects with {@link StoreRefused}, and changes nothing, if a server has the folder
- * open, or if the file is damaged, is no store of Skep, was written by a newer version, or belongs to another deployment.
+ * open, if it can't be written, or if the file is damaged, is no store of Skep, was written by a newer version, or belongs to another
+ * deployment.
  *
  * The restored store differs from the backup, because of the time that has passed since then:
  *
@@ -45,17 +47,29 @@ export interface RestoredStore {
  * - Keys that were revoked stay revoked, if the replaced store can be read.
  * - New events have higher numbers than all earlier ones, so that a reader who resumes after an event misses none.
  */
-export async function restoreSqlite({ dataDir, file, deploymentId, now }: RestoreOptions): Promise<RestoredStore> {
+export async function restoreSqlite(options: RestoreOptions): Promise<RestoredStore> {
+  const { dataDir, file, now } = options;
   if (!existsSync(file)) throw new StoreRefused('unusable', `There is no file ${file}.`);
   const folder = prepareDataFolder(dataDir);
   using _ = lockFolder(folder);
   const draft = join(folder.path, 'skep.db-restoring');
   try {
+    return { ...(await writeDraft(folder, draft, options)), replaced: replaceDatabase(folder, draft, now) };
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
+
+/** Writes the restored store beside the old one. */
+async function writeDraft(
+  folder: DataFolder, draft: string, { file, deploymentId, now }: RestoreOptions,
+): Promise<Omit<RestoredStore, 'replaced'>> {
+  try {
     const revoked = revokedKeys(folder);
     rmSync(draft, { force: true });
     createPrivateFile(draft);
     await copyFile(file, draft);
-    const restored = editDatabase(draft, (copy) => {
+    return editDatabase(draft, (copy) => {
       checkContent(copy, file);
       migrate(copy);
       const { id, runtime } = copy.prepare('SELECT id, runtime FROM deployment').get() ?? {};
@@ -66,11 +80,12 @@ export async function restoreSqlite({ dataDir, file, deploymentId, now }: Restor
       adjustToNow(copy, now);
       const revoke = copy.prepare('UPDATE api_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL');
       for (const { id = null, revoked_at: at = null } of revoked ?? []) revoke.run(at, id);
-      return kept;
+      return { ...kept, keepsRevocations: revoked !== null };
     });
-    return { ...restored, keepsRevocations: revoked !== null, replaced: replaceDatabase(folder, draft, now) };
-  } finally {
-    rmSync(draft, { force: true });
+  } catch (error) {
+    const reason = reasonOf(error);
+    const isOfFolder = reason === null ? errorCode(error) !== undefined : reason.code === 'disk_full';
+    throw isOfFolder ? unusable(folder.path, error) : refusalOf(file, error);
   }
 }
 
@@ -87,12 +102,8 @@ function revokedKeys(folder: DataFolder) {
 }
 
 async function copyFile(file: string, draft: string): Promise<void> {
-  try {
-    using source = new DatabaseSync(urlWithoutLocks(resolve(file)), { readOnly: true });
-    await backup(source, draft, { rate: allPages });
-  } catch (error) {
-    throw refusalOf(file, error);
-  }
+  using source = new DatabaseSync(urlWithoutLocks(resolve(file)), { readOnly: true });
+  await backup(source, draft, { rate: allPages });
 }
 
 function adjustToNow(copy: DatabaseSync, now: number): void {

@@ -1,8 +1,9 @@
 import { execFileSync } from 'node:child_process';
-import { rmSync } from 'node:fs';
+import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { createSqliteStore, isStoreRefused } from '../../../../src/adapters/store/sqlite/index.ts';
+import { backupSqlite, createSqliteStore, isStoreRefused, restoreSqlite } from '../../../../src/adapters/store/sqlite/index.ts';
+import { someConversation, someMessage } from '../../../contracts/records.ts';
 import { newFolder } from './harness.ts';
 
 /** Only root may mount a small file system. */
@@ -49,6 +50,31 @@ test.skipIf(!canMount)('a store does not start on a read-only disk', async () =>
       await expect(createSqliteStore({ dataDir })).rejects.toThrow(`The data folder ${dataDir} can't be used: ${why} ${advice}`);
     }
   });
+});
+
+test.skipIf(!canMount)('a restore into a full or read-only data folder blames the folder, and changes nothing', async () => {
+  const other = newFolder();
+  try {
+    const [source, file] = [join(other.path, 'data'), join(other.path, 'backup.db')];
+    const store = await createSqliteStore({ dataDir: source });
+    await store.conversations.insert(someConversation('big', { queue: [someMessage('m', 'x'.repeat(1_000_000))] }));
+    await backupSqlite({ dataDir: source, file, runtime: null, warn: () => {} });
+    await store.close();
+    await withDisk(1024, async (path) => {
+      await (await createSqliteStore({ dataDir: path })).close();
+      const before = readdirSync(path);
+      const refusal = (why: string): string =>
+        `The data folder ${path} can't be used: ${why}, or choose another data folder (SKEP_DATA_DIR). Nothing was changed.`;
+      const restore = restoreSqlite({ dataDir: path, file, deploymentId: null, now: 0 });
+      await expect(restore).rejects.toThrow(refusal('The disk is full. Free some space'));
+      execFileSync('mount', ['-o', 'remount,ro', path]);
+      const again = restoreSqlite({ dataDir: path, file, deploymentId: null, now: 0 });
+      await expect(again).rejects.toThrow(refusal('The file system is read-only. Make it writable for this user'));
+      expect(readdirSync(path)).toEqual(before);
+    });
+  } finally {
+    other.remove();
+  }
 });
 
 test.skipIf(!canMount)('a store on a disk that has become full is not ready until there is space again', async () => {
