@@ -113,6 +113,9 @@ export const defaultIsolation: SandboxIsolation = { readOnlyRoot: false, network
 /** How long a sandbox may take to be ready, unless its spec says otherwise. */
 export const defaultReadyWithinMs = 60_000;
 
+/** The variable with the sandbox's own key, unless its spec says otherwise. */
+export const defaultSessionKeyEnv = 'SESSION_API_KEY';
+
 /** Without another rule in the spec, an idle sandbox keeps running. */
 export const defaultRest: RestRule = { freezeAfterMs: null, stopAfterMs: null, deleteAfterMs: null, maxLifeMs: null };
 
@@ -127,7 +130,7 @@ export function sandboxSpec(input: SandboxSpecInput): SandboxSpec {
     secrets: [],
     allowedSecrets: [],
     allowPlainSecrets: false,
-    sessionKeyEnv: 'SESSION_API_KEY',
+    sessionKeyEnv: defaultSessionKeyEnv,
     ports: [],
     wakeOnAccess: 'none',
     ready: { probe: { kind: 'none' }, withinMs: defaultReadyWithinMs },

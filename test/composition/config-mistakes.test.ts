@@ -146,7 +146,8 @@ specs:
     ports: [{ name: WEB, port: 8000 }]
     initial_env: { SKEP_X: a, PORT: b, PATH: c, CI: d }
     secrets: [PATH, TOKEN]
-    agent: { protocol: acp, command: [x], secrets: [SKEP_API_KEY] }
+    agent: { protocol: acp, command: [x], secrets: [SKEP_API_KEY, MODE], env: { MODE: fast } }
+  - { id: doubled, image: node:26, initial_env: { SESSION_API_KEY: a, TOKEN: b }, secrets: [TOKEN], allowed_secrets: [SESSION_API_KEY] }
 log_level: loud
 `;
     expect(told(text, { SKEP_PORT: 'eighty', SKEP_SANDBOX_RUNTIME: 'docker' })).toEqual([
@@ -167,9 +168,13 @@ log_level: loud
       '21: spec vars, initial_env.SKEP_X: is a variable that Skep sets itself; remove it',
       '21: spec vars, initial_env.PORT: is a variable that Skep sets itself; remove it',
       '21: spec vars, initial_env.PATH: is a variable that Skep sets itself; remove it',
-      '22: spec vars, secrets[0]: is also session_key_env; rename one of them',
+      "22: spec vars, secrets[0]: is the sandbox's own key, session_key_env; rename one of them",
       "23: spec vars, agent.secrets[0]: is one of the server's own settings, which sandboxes must not get; remove it",
-      '24: log_level: is "loud", which is not a log level',
+      '23: spec vars, agent.secrets[1]: is also in agent.env; keep one of the two',
+      '24: spec doubled, initial_env.SESSION_API_KEY: is a variable that Skep sets itself; remove it',
+      "24: spec doubled, allowed_secrets[0]: is the sandbox's own key, session_key_env; rename one of them",
+      '24: spec doubled, secrets[0]: is also in initial_env; keep one of the two',
+      '25: log_level: is "loud", which is not a log level',
     ]);
   });
 

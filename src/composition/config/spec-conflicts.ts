@@ -4,7 +4,7 @@ import { formatQuantity, parseQuantity, sizeUnits } from '../../client/quantitie
 import { defaultProtocol } from '../../domain/agent.ts';
 import { looksLikeCredential } from '../../domain/credentials.ts';
 import { isReservedVariable } from '../../domain/sandbox-parameters.ts';
-import { defaultIsolation, type SandboxSpec } from '../../domain/sandbox-spec.ts';
+import { defaultIsolation, defaultSessionKeyEnv, type SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { Mistake } from './config-mistakes.ts';
 import { settings } from './settings.ts';
 
@@ -84,19 +84,25 @@ function plainSecrets(spec: Keys): Mistake[] {
 }
 
 function variableConflicts(spec: Keys): Mistake[] {
-  const sessionKeyEnv = spec['session_key_env'];
+  const { session_key_env: sessionKeyEnv = defaultSessionKeyEnv } = spec;
+  const agent = mappingOf(spec['agent']);
   const names = Object.keys(mappingOf(spec['initial_env']));
+  const agentNames = Object.keys(mappingOf(agent['env']));
   const reserved = names.filter((name) => isReservedVariable(name, { sessionKeyEnv, ports: listOf(spec['ports']) }));
   const secrets: readonly (readonly [unknown, ...Mistake['path']])[] = [
     ...['secrets', 'allowed_secrets'].flatMap((field) => listOf(spec[field]).map((name, index) => [name, field, index] as const)),
-    ...listOf(mappingOf(spec['agent'])['secrets']).map((name, index) => [name, 'agent', 'secrets', index] as const),
+    ...listOf(agent['secrets']).map((name, index) => [name, 'agent', 'secrets', index] as const),
   ];
+  const among = (known: readonly string[], field: string) =>
+    secrets.filter(([name, top]) => top === field && typeof name === 'string' && known.includes(name));
   const ofServer = secrets.filter(([name]) => settings.some(({ variable }) => variable === name));
   const ofSandbox = secrets.filter(([name]) => typeof name === 'string' && name === sessionKeyEnv);
   return [
     ...reserved.map((name) => ({ path: ['initial_env', name], problem: 'is a variable that Skep sets itself; remove it' })),
     ...ofServer.map(([, ...path]) => ({ path, problem: "is one of the server's own settings, which sandboxes must not get; remove it" })),
-    ...ofSandbox.map(([, ...path]) => ({ path, problem: 'is also session_key_env; rename one of them' })),
+    ...ofSandbox.map(([, ...path]) => ({ path, problem: "is the sandbox's own key, session_key_env; rename one of them" })),
+    ...among(names, 'secrets').map(([, ...path]) => ({ path, problem: 'is also in initial_env; keep one of the two' })),
+    ...among(agentNames, 'agent').map(([, ...path]) => ({ path, problem: 'is also in agent.env; keep one of the two' })),
   ];
 }
 
