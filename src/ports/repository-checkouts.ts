@@ -20,8 +20,9 @@ export interface Checkout {
   /** Null if the repository is empty. */
   readonly commit: string | null;
   /**
-   * A tar of the work tree with its own `.git`. Names are relative to its root. It contains no credential, hook or setting of the host. It
-   * can be read once, and is created while it is read. It must be read to its end or cancelled, or the request's signal must fire.
+   * A tar of the work tree with its own `.git`. Names are relative to its root. It contains no credential, hook or setting of the host.
+   * `.git/hooks` and `.git/info` are empty. It can be read once, and is created while it is read. It must be read to its end or cancelled,
+   * or the request's signal must fire.
    */
   readonly archive: ReadableStream<Uint8Array>;
 }

@@ -146,5 +146,7 @@ async function isGit({ traits }: CheckoutStage, gitDir: string, { git: run, comm
     assert.equal(await run('remote'), origin === 'named' ? 'origin' : '');
     if (origin === 'named') assert.equal(await run('rev-parse', '--abbrev-ref', '@{upstream}'), `origin/${branch}`);
   });
-  for (const name of ['hooks', 'objects/info/alternates']) await assert.rejects(access(join(folder, '.git', name)), name);
+  // As in a clone, but without anything of the host.
+  for (const name of ['hooks', 'info']) assert.deepEqual(await readdir(join(folder, '.git', name)), [], name);
+  await assert.rejects(access(join(folder, '.git/objects/info/alternates')));
 }

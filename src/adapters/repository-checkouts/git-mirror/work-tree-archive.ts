@@ -22,7 +22,8 @@ export async function* archiveParts(
   if (exported !== null) yield* gitArchive(git, exported, signal);
 }
 
-const folders = ['', 'objects/', 'objects/info/', 'objects/pack/', 'refs/', 'refs/heads/', 'refs/tags/'];
+// Users and programs write into `hooks` and `info` without creating them, because every `git init` and `git clone` does.
+const folders = ['', 'hooks/', 'info/', 'objects/', 'objects/info/', 'objects/pack/', 'refs/', 'refs/heads/', 'refs/tags/'];
 const remoteFolders = ['refs/remotes/', 'refs/remotes/origin/'];
 
 async function writeDotGit(tar: Pack, files: ReadonlyMap<string, string>, exported: string | null, signal: AbortSignal): Promise<void> {

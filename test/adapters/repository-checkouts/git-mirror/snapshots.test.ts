@@ -23,7 +23,6 @@ describe('A snapshot of a hostile work tree', () => {
     const program = join(tree.folder, 'program');
     await writeFile(program, `#!/bin/sh\ntouch ${canary}\ncat\n`);
     await chmod(program, 0o755);
-    await mkdir(join(tree.folder, '.git/hooks'));
     for (const hook of ['pre-commit', 'post-index-change', 'reference-transaction', 'post-checkout']) {
       await writeFile(join(tree.folder, '.git/hooks', hook), `#!/bin/sh\ntouch ${canary}\n`);
       await chmod(join(tree.folder, '.git/hooks', hook), 0o755);
@@ -57,7 +56,6 @@ describe('A snapshot of a hostile work tree', () => {
     const mirror = scene.mirror();
     const tree = await open(mirror, scene.request);
     await writeFile(join(tree.folder, '.gitattributes'), '*.txt binary\n');
-    await mkdir(join(tree.folder, '.git/info'), { recursive: true });
     await writeFile(join(tree.folder, '.git/info/attributes'), '* -diff\n');
     await writeFile(join(tree.folder, '.gitmodules'), '[submodule "inner"]\n\tpath = inner\n\turl = inner\n\tignore = all\n');
     for (const [name, value] of [['diff.ignoreSubmodules', 'all'], ['diff.relative', 'true'], ['i18n.logOutputEncoding', 'latin1'], ['log.showSignature', 'true']] as const) {
