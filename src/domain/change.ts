@@ -8,6 +8,17 @@ export interface StartPoint {
   readonly branch: string | null;
 }
 
+/** A person in the commits of git. */
+export interface GitIdentity {
+  readonly name: string;
+  readonly email: string;
+}
+
+/** Returns the user as a person of git, which requires an address. */
+export function gitIdentityOf(userId: string): GitIdentity {
+  return { name: userId, email: userId.includes('@') ? userId : `${userId}@users.noreply.invalid` };
+}
+
 /** A request at the git host to merge a branch: a pull request of GitHub, a merge request of GitLab. */
 export interface PullRequest {
   /** The number that people and URLs use, within its repository. */

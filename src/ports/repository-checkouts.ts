@@ -1,4 +1,4 @@
-import type { ChangeList } from '../domain/change.ts';
+import type { ChangeList, GitIdentity } from '../domain/change.ts';
 import type { Reason } from '../domain/reason.ts';
 import type { GitRemote } from './git-provider.ts';
 import type { CheckResult } from './check-result.ts';
@@ -11,6 +11,11 @@ export interface CheckoutRequest {
   readonly remote: GitRemote;
   /** Null is the default branch. */
   readonly branch: string | null;
+}
+
+export interface WorkTreeRequest extends CheckoutRequest {
+  /** The person that git in the work tree commits as, if its environment names nobody else. Absent: git must find one itself. */
+  readonly author?: GitIdentity;
 }
 
 /** A work tree at the head of a branch, ready to be unpacked. */
@@ -45,7 +50,7 @@ export interface RepositoryCheckouts {
    * Fetches new data and creates the work tree. If `signal` fires, the checkout, or reading its archive, fails with `signal.reason` itself,
    * not wrapped in a failure.
    */
-  checkOut(request: CheckoutRequest, progress: CheckoutProgress, signal: AbortSignal): Promise<Checkout>;
+  checkOut(request: WorkTreeRequest, progress: CheckoutProgress, signal: AbortSignal): Promise<Checkout>;
 
   /**
    * Checks that the host has the branch. Fetches nothing. Rejects as `checkOut` would: `branch_not_found`, `repository_empty`, and other

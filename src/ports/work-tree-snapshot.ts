@@ -1,4 +1,4 @@
-import type { AgentCommit, FileChange } from '../domain/change.ts';
+import type { AgentCommit, FileChange, GitIdentity } from '../domain/change.ts';
 import { Refusal } from '../domain/failure.ts';
 import type { CheckoutRequest } from './repository-checkouts.ts';
 import type { Execution, ExecutionRequest } from './sandbox-runtime.ts';
@@ -17,7 +17,7 @@ export interface SnapshotRequest {
 
 /** The commit to create from uncommitted changes. */
 export interface SnapshotCommit {
-  readonly author: { readonly name: string; readonly email: string };
+  readonly author: GitIdentity;
   readonly message: string;
   /** In milliseconds since the epoch. The commit is never older than its parent. The same request creates the same commit. */
   readonly at: number;

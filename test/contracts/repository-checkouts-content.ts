@@ -119,6 +119,20 @@ export const contentCases: readonly CheckoutCase[] = [
     },
   ],
   [
+    'creates a work tree whose commits have the requested author, unless the environment names one',
+    async ({ open, publish, traits }) => {
+      const source = await publish(forked);
+      // Git leaves the characters of the second name out, and refuses an empty name.
+      for (const [name, written] of [[`Ann "A" \\ O'Hara; #1`, `Ann "A" \\ O'Hara; #1`], ['...', 'a@example.org']] as const) {
+        const tree = await open({ ...source, author: { name, email: 'a@example.org' } });
+        if (traits.workTree === 'files') return;
+        assert.deepEqual([await tree.git('config', 'user.name'), await tree.git('config', 'user.email')], [written, 'a@example.org']);
+        assert.match(await tree.git('var', 'GIT_AUTHOR_IDENT'), /^A <a@example\.com>/u);
+      }
+      await assert.rejects((await open(source)).git('config', 'user.name'));
+    },
+  ],
+  [
     'checks out repositories that use SHA-256',
     async (stage) => {
       const source = await stage.publish({ ...forked, objectFormat: 'sha256' });

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { CheckoutRequest, RepositoryCheckouts } from '../../src/ports/repository-checkouts.ts';
+import type { CheckoutRequest, RepositoryCheckouts, WorkTreeRequest } from '../../src/ports/repository-checkouts.ts';
 import type { ContractCase } from './contract.ts';
 import { casesWithFolder } from './stage-cases.ts';
 import { createRepository, type RepositoryDescription } from './git-repository.ts';
@@ -36,7 +36,7 @@ export interface CheckoutStage extends Pick<RepositoryCheckoutsHarness, 'checkou
   /** Makes a repository from the description and publishes it. */
   readonly publish: (description: RepositoryDescription, name?: string) => Promise<CheckoutSource & { readonly gitDir: string }>;
   /** Checks out the branch and unpacks the archive. */
-  readonly open: (source: CheckoutSource, branch?: string | null) => Promise<WorkTree>;
+  readonly open: (source: CheckoutSource & Pick<WorkTreeRequest, 'author'>, branch?: string | null) => Promise<WorkTree>;
 }
 
 export type CheckoutCase = readonly [name: string, run: (stage: CheckoutStage) => Promise<void>];
@@ -66,8 +66,9 @@ function stageOf(harness: RepositoryCheckoutsHarness, folder: string): CheckoutS
       await createRepository(gitDir, description);
       return { ...(await harness.publish(gitDir, name)), gitDir };
     },
-    async open({ provider, repository, remote }, branch = null) {
-      return await openWorkTree(await checkouts.checkOut({ provider, repository, remote, branch }, noProgress, never), next());
+    async open({ provider, repository, remote, author }, branch = null) {
+      const request = { provider, repository, remote, branch, ...(author && { author }) };
+      return await openWorkTree(await checkouts.checkOut(request, noProgress, never), next());
     },
   };
 }

@@ -1,4 +1,4 @@
-import type { StartPoint } from '../../domain/change.ts';
+import { gitIdentityOf, type StartPoint } from '../../domain/change.ts';
 import { microagentsEventData } from '../../domain/applicable-microagents.ts';
 import { nextStartStep, type StartStep, startSteps, statusAfter } from '../../domain/conversation-next-step.ts';
 import { type Conversation, type ConversationStartStatus, isEnded, workingDirOf } from '../../domain/conversation.ts';
@@ -91,7 +91,8 @@ async function prepareRepository(
   await using progress = new ProgressReporter({ clock, write, written: null, quietMs: 0 });
   const { provider, path } = repositories.atLocation(repository);
   const remote = await provider.remote(path, signal);
-  const request = { provider: provider.name, repository: path, remote, branch: conversation.selectedBranch };
+  const author = gitIdentityOf(conversation.ownerId);
+  const request = { provider: provider.name, repository: path, remote, branch: conversation.selectedBranch, author };
   const { archive, commit, branch } = await checkouts.checkOut(request, (reason) => progress.report(reason), signal);
   progress.report({ code: 'copying_files' });
   try {

@@ -1,4 +1,4 @@
-import type { PullRequest, PullRequestContent } from '../../domain/change.ts';
+import { gitIdentityOf, type PullRequest, type PullRequestContent } from '../../domain/change.ts';
 import { afterPush, Failure, isFailure } from '../../domain/failure.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import { SnapshotRefusal, type WorkTreeSnapshot } from '../../ports/work-tree-snapshot.ts';
@@ -83,12 +83,10 @@ async function pushCommit(
   const { branch } = target;
   try {
     await using snapshot = await takeSnapshot(deps, workTree, signal);
-    const { userId: name } = request;
-    const author = { name, email: name.includes('@') ? name : `${name}@users.noreply.invalid` };
     // A blank text would make the next line the subject.
     const text = request.commitMessage?.trim() || title?.trim() || `Changes of ${id}`;
     const message = `${text}\n\nCo-authored-by: Agent of ${deps.product} <agent@users.noreply.invalid>\n`;
-    const commit = await snapshot.commit({ author, message, at: createdAt }, signal);
+    const commit = await snapshot.commit({ author: gitIdentityOf(request.userId), message, at: createdAt }, signal);
     await pushTo(deps, workTree, snapshot, { target, commit }, signal);
     return { commit, complete: snapshot.complete };
   } catch (error) {

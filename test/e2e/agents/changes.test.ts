@@ -18,9 +18,7 @@ import { until } from '../../support/until.ts';
 import { createScene, key, type Scene } from './scene.ts';
 
 const run = promisify(execFile);
-const identity = 'git config user.name Agent; git config user.email agent@example.com';
 const work = [
-  identity,
   'sed -i s/tea/coffee/ README.md',
   "printf 'bin\\000ary' >logo.bin",
   'git mv src/run run',
@@ -99,7 +97,7 @@ describe('The changes of a conversation', () => {
     const changes = object(await scene.call('GET', `${talk.path}/changes`));
     const head = await runGit(workTree, ['rev-parse', 'HEAD']);
     expect(changes).toMatchObject({ start_commit: await runGit(workTree, ['rev-parse', 'HEAD~1']), start_branch: 'main', head_commit: head, complete: true });
-    expect(changes['commits']).toEqual([{ commit: head, author_name: 'Agent', author_email: 'agent@example.com', committed_at: expect.any(String), subject: 'Sell coffee' }]);
+    expect(changes['commits']).toEqual([{ commit: head, author_name: 'default', author_email: 'default@users.noreply.invalid', committed_at: expect.any(String), subject: 'Sell coffee' }]);
     const files = changes['files'] as readonly Json[];
     expect(files.map(brief)).toEqual(expected);
   });
@@ -127,7 +125,7 @@ describe('The changes of a conversation', () => {
     expect(object(second)).toEqual(object(first));
     expect(object(await publish({ commit_message: 'All of it' }))).toEqual(object(first));
     expect(await runGit(bare, ['rev-parse', `${branch}^{tree}`])).toBe(await treeOf());
-    expect((await runGit(bare, ['log', '--format=%an %s', `main..${branch}`])).split('\n')).toEqual(['default All of it', 'Agent Sell coffee']);
+    expect((await runGit(bare, ['log', '--format=%an %s', `main..${branch}`])).split('\n')).toEqual(['default All of it', 'default Sell coffee']);
     expect(await runGit(bare, ['log', '-1', '--format=%b', branch])).toContain('Co-authored-by: ');
 
     await talk.turn(await talk.say(acpScript({ run: 'echo more >more.txt' }, { say: 'done' })));

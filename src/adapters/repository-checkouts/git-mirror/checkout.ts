@@ -1,6 +1,8 @@
 import { rename, rm, stat } from 'node:fs/promises';
 import { isFailure, isFailureOf } from '../../../domain/failure.ts';
-import type { Checkout, CheckoutProgress, CheckoutRequest, RepositoryCheckouts } from '../../../ports/repository-checkouts.ts';
+import type {
+  Checkout, CheckoutProgress, CheckoutRequest, RepositoryCheckouts, WorkTreeRequest,
+} from '../../../ports/repository-checkouts.ts';
 import { type GitRunner, splitAtNul } from '../../shared/git-process.ts';
 import { providerFailures } from '../../shared/provider-failures.ts';
 import { raceSignal, realTimers, startTimeout } from '../../shared/timeout.ts';
@@ -18,7 +20,7 @@ export interface CheckoutJob {
   readonly store: MirrorStore;
   readonly options: ResolvedOptions;
   readonly lease: MirrorLease;
-  readonly request: CheckoutRequest;
+  readonly request: WorkTreeRequest;
   readonly progress: CheckoutProgress;
 }
 
@@ -82,7 +84,7 @@ function checkoutOf({ git, store, lease, request }: CheckoutJob, head: Head | nu
   const ending = AbortSignal.any([signal, leaving.signal]);
   async function* parts(): AsyncGenerator<Uint8Array> {
     try {
-      yield* archiveParts(git, head, request.remote.url, lease.exported, ending);
+      yield* archiveParts(git, head, request, lease.exported, ending);
     } catch (error) {
       // The next checkout exports the commit from the mirror again.
       if (lease.exported !== null && !ending.aborted) await store.discard(lease.exported);

@@ -1,3 +1,4 @@
+import type { GitIdentity } from '../../../domain/change.ts';
 import type { GitRemote } from '../../../ports/git-provider.ts';
 import { createGitRunner, type GitRunner } from '../../shared/git-process.ts';
 
@@ -32,6 +33,11 @@ export function networkEnvironment({ url, authorization }: GitRemote, answerMs: 
 
 /** What git's check of objects ignores: mistakes that are harmless, and common in old commits. */
 export const oldMistakes = ['badTimezone', 'missingSpaceBeforeDate', 'zeroPaddedFilemode'] as const;
+
+/** Returns the person with a name that git accepts. Git leaves these characters out at the ends of a name, and refuses an empty one. */
+export function writableIdentity({ name, email }: GitIdentity): GitIdentity {
+  return { name: /[^\s.,:;<>"'\\]/u.test(name) ? name : email, email };
+}
 
 /** Returns true if the remote is on a host, and not a folder of this machine. */
 export function isUrl(remote: string): boolean {

@@ -5,7 +5,7 @@ import { type PushRequest, SnapshotRefusal, type SnapshotCommit } from '../../..
 import { type GitRunner, isSha256 } from '../../shared/git-process.ts';
 import { collectEntries, diffFlags, diffSettings, listFlags, logFlags, nameFlags, parseCommits, parseFiles } from './change-list.ts';
 import { failureOfFetch } from './git-failures.ts';
-import { networkEnvironment } from './mirror-git.ts';
+import { networkEnvironment, writableIdentity } from './mirror-git.ts';
 import type { SnapshotHeader } from './snapshot-script.ts';
 
 /** A repository on this host with the received objects of a snapshot. */
@@ -81,9 +81,7 @@ export async function commitAll(snapshot: SnapshotFolder, request: SnapshotCommi
     if (same.code === 0) return head;
     if (same.code !== 1) requireIntact(same);
   }
-  const { email } = request.author;
-  // Git leaves these characters out at the ends of a name, and refuses an empty one.
-  const name = /[^\s.,:;<>"'\\]/u.test(request.author.name) ? request.author.name : email;
+  const { name, email } = writableIdentity(request.author);
   const before = head === null ? null : await git.run({ args: ['log', '-1', '--format=%ct', head], folder }, signal);
   const date = `@${Math.max(Math.floor(request.at / 1000), Number(before?.stdout ?? 0))} +0000`;
   const author = { GIT_AUTHOR_NAME: name, GIT_AUTHOR_EMAIL: email, GIT_AUTHOR_DATE: date };

@@ -2,9 +2,11 @@ import { createReadStream } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pack, type Pack } from 'tar-stream';
+import type { GitIdentity } from '../../../domain/change.ts';
+import type { WorkTreeRequest } from '../../../ports/repository-checkouts.ts';
 import { type GitRunner, isSha256 } from '../../shared/git-process.ts';
 import { addEntry, tarOf } from '../../shared/packed-tar.ts';
-import { isUrl } from './mirror-git.ts';
+import { isUrl, writableIdentity } from './mirror-git.ts';
 import { lastFileName } from './mirror-folder.ts';
 import type { Head } from './remote-head.ts';
 
@@ -12,13 +14,13 @@ import type { Head } from './remote-head.ts';
 export async function* archiveParts(
   git: GitRunner,
   head: Head | null,
-  url: string,
+  request: WorkTreeRequest,
   exported: string | null,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
   const tar = pack();
   const end = (): unknown => (exported === null ? tar.finalize() : tar.push(null));
-  yield* tarOf(tar, () => writeDotGit(tar, dotGitFiles(head, url), exported, signal), end);
+  yield* tarOf(tar, () => writeDotGit(tar, dotGitFiles(head, request), exported, signal), end);
   if (exported !== null) yield* gitArchive(git, exported, signal);
 }
 
@@ -81,9 +83,9 @@ const firstBranch = 'main';
 const packedRefsHeader = '# pack-refs with: peeled fully-peeled sorted \n';
 
 /** Returns the small files of `.git` by path. The remote is the host's public URL, never a path on this machine. */
-function dotGitFiles(head: Head | null, url: string): ReadonlyMap<string, string> {
+function dotGitFiles(head: Head | null, { remote: { url }, author }: WorkTreeRequest): ReadonlyMap<string, string> {
   const origin = isUrl(url) ? url : null;
-  const config = ['config', configFile(head, origin)] as const;
+  const config = ['config', configFile(head, origin, author)] as const;
   if (head === null) return new Map([['HEAD', `ref: refs/heads/${firstBranch}\n`], config]);
   const { branch, oid, isDefault } = head;
   if (branch === null) return new Map([['HEAD', `${oid}\n`], config]);
@@ -94,7 +96,7 @@ function dotGitFiles(head: Head | null, url: string): ReadonlyMap<string, string
   return files;
 }
 
-function configFile(head: Head | null, origin: string | null): string {
+function configFile(head: Head | null, origin: string | null, author: GitIdentity | undefined): string {
   const sha256 = head !== null && isSha256(head.oid);
   const core = `[core]\n\trepositoryformatversion = ${sha256 ? 1 : 0}\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n`;
   const sections = [sha256 ? `${core}[extensions]\n\tobjectformat = sha256\n` : core];
@@ -102,6 +104,10 @@ function configFile(head: Head | null, origin: string | null): string {
   const branch = head?.branch ?? null;
   if (origin !== null && branch !== null) {
     sections.push(`[branch ${configText(branch)}]\n\tremote = origin\n\tmerge = ${configText(`refs/heads/${branch}`)}\n`);
+  }
+  if (author !== undefined) {
+    const { name, email } = writableIdentity(author);
+    sections.push(`[user]\n\tname = ${configText(name)}\n\temail = ${configText(email)}\n`);
   }
   return sections.join('');
 }
