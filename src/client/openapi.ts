@@ -307,11 +307,11 @@ export interface ConversationChanges {
   /** The last commit in the sandbox. */
   readonly head_commit: string | null;
   /**
-   * False if work is left out: files that git could not read, changes in a git repository inside the work tree, or commits of other
-   * branches, tags, stashes or work trees.
+   * False if work is left out: files that git could not read, changes in a git repository inside the work tree, commits of other
+   * branches, tags, stashes or work trees, or what may have been done after the changes were saved.
    */
   readonly complete: boolean;
-  /** Newest first. */
+  /** Newest first, at most 1,000. */
   readonly commits: readonly AgentCommit[];
   /** All files that changed since the start, committed or not; sorted by path. */
   readonly files: readonly FileChange[];
@@ -355,8 +355,8 @@ export type PullRequest = { readonly number: number; readonly url: string } | nu
 /** Where the changes were pushed to. */
 export interface PublishResponse extends Publication {
   /**
-   * False if work is left out: files that git could not read, changes in a git repository inside the work tree, or commits of other
-   * branches, tags, stashes or work trees.
+   * False if work is left out: files that git could not read, changes in a git repository inside the work tree, commits of other
+   * branches, tags, stashes or work trees, or what may have been done after the changes were saved.
    */
   readonly complete: boolean;
 }

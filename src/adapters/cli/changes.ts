@@ -23,7 +23,7 @@ export function addChanges(changes: Command, publishing: Command): void {
 }
 
 export const incomplete = 'Some work is left out: files that git could not read, changes in a git repository inside the work tree, '
-  + 'or commits of other branches, tags, stashes or work trees.';
+  + 'commits of other branches, tags, stashes or work trees, or what was done after the changes were saved.';
 
 type ChangesOptions = Common & { readonly patch?: boolean; readonly file?: string };
 

@@ -37,7 +37,7 @@ const publication = z
 
 const complete = z.boolean().meta({
   description: 'False if work is left out: files that git could not read, changes in a git repository inside the work tree, '
-    + 'or commits of other branches, tags, stashes or work trees.',
+    + 'commits of other branches, tags, stashes or work trees, or what may have been done after the changes were saved.',
 });
 
 const published = publication.extend({ complete }).meta({ id: 'PublishResponse', description: 'Where the changes were pushed to.' });
@@ -50,7 +50,7 @@ const changes = z
     start_branch: z.string().nullable(),
     head_commit: z.string().nullable().meta({ description: 'The last commit in the sandbox.' }),
     complete,
-    commits: z.array(agentCommit).meta({ description: 'Newest first.' }),
+    commits: z.array(agentCommit).meta({ description: 'Newest first, at most 1,000.' }),
     files: z.array(fileChange).meta({ description: 'All files that changed since the start, committed or not; sorted by path.' }),
     published: z.array(publication).meta({ description: 'The branches that were pushed, each with its last commit.' }),
   })
