@@ -78,8 +78,8 @@ export interface ChangeList {
   /** The last commit of the work tree; null if there is none. */
   readonly head: string | null;
   /**
-   * False if work is missing: files that git could not read, changes in a git repository inside the work tree, or commits of other branches,
-   * tags, stashes or work trees.
+   * False if work is missing: files that git could not read, changes in a git repository inside the work tree, commits of other
+   * branches, tags, stashes or work trees, or what may have been done after the changes were kept.
    */
   readonly complete: boolean;
   readonly commits: readonly AgentCommit[];
