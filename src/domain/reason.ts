@@ -59,7 +59,8 @@ export interface ReasonData extends ChangeReasonData, ExecutionReasonData, Param
   too_large: { readonly limit: string };
   disk_full: None;
   locked: None;
-  damaged: None;
+  /** Without an id, the whole store is damaged, or a part without one. */
+  damaged: { readonly recordId?: string };
 
   // What is wrong with a file
   /** `line` counts from 1; null if the problem is not in a single line. */

@@ -39,7 +39,7 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   too_large: ({ limit }) => `The result is too large. The limit is ${limit}.`,
   disk_full: () => 'The disk is full.',
   locked: () => 'Another program has locked it.',
-  damaged: () => 'Its data is damaged. Restore it from a backup.',
+  damaged: ({ recordId }) => `${recordId === undefined ? 'Its data' : `The record ${recordId}`} is damaged. Restore it from a backup.`,
 
   front_matter: ({ problem, line }) => `The front matter ${frontMatterProblems[problem]}${line === null ? '' : ` See line ${line}.`}`,
 

@@ -27,7 +27,10 @@ function columnOf(value: unknown): unknown {
   return typeof value === 'object' && value !== null ? JSON.stringify(value) : value;
 }
 
-/** `computed` names the columns without a field. The reader throws `store_unavailable` if a column has a wrong content. */
+/**
+ * `computed` names the columns without a field. The reader throws `store_unavailable`, with the id of the record if it has one, if a column
+ * has a wrong content.
+ */
 export function rowReader<T extends object, R extends RowOf<T>>(
   readers: Readers<T, R>,
   computed: readonly Exclude<keyof R, keyof RowOf<T>>[] = [],
@@ -44,7 +47,12 @@ export function rowReader<T extends object, R extends RowOf<T>>(
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each reader is of its column's type
     const columns = row as Readonly<Record<string, never>>;
     const record: Record<string, unknown> = {};
-    for (const { name, column, read } of fields) record[name] = read === undefined ? columns[column] : read(columns[column]!, row);
+    try {
+      for (const { name, column, read } of fields) record[name] = read === undefined ? columns[column] : read(columns[column]!, row);
+    } catch (error) {
+      const recordId: unknown = columns['id'];
+      throw typeof recordId === 'string' && isDamagedRecord(error) ? storeUnavailable({ code: 'damaged', recordId }, error) : error;
+    }
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the readers' type holds each field to its type
     return record as T;
   };

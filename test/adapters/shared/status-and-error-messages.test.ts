@@ -28,7 +28,7 @@ const examples: Examples = {
   too_large: { limit: '100 pages' },
   disk_full: none,
   locked: none,
-  damaged: none,
+  damaged: { recordId: 'sb-1' },
   unknown_sandbox_spec: { specId: 'nodes' },
   front_matter: { problem: 'not_yaml', line: 3 },
   user_id: {},

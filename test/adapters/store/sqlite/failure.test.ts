@@ -192,13 +192,13 @@ describe('An open store', () => {
     ['exposed_urls', '{}'],
     ['status', 'ASLEEP'],
     ['pause_kind', 'nap'],
-  ])('fails with `damaged` if a record is corrupt (%s: %s)', async (column, value) => {
+  ])('fails with `damaged` and its id if a record is corrupt (%s: %s)', async (column, value) => {
     const store = await createSqliteStore({ dataDir: folder });
     await store.sandboxes.insert(someSandbox('one'), unlimited);
     const other = new DatabaseSync(database);
     other.prepare(`UPDATE sandboxes SET ${column} = ?, version = 2`).run(value);
     other.close();
-    const failure = { code: 'store_unavailable', context: { reason: { code: 'damaged' } } };
+    const failure = { code: 'store_unavailable', context: { reason: { code: 'damaged', recordId: 'one' } } };
     await expect(store.sandboxes.find('one')).rejects.toMatchObject(failure);
     await expect(store.sandboxes.search('ann', {}, { after: null, limit: 9 })).rejects.toMatchObject(failure);
     await store.close();
