@@ -104,7 +104,7 @@ function conversationOf(n: number, rows: number): Conversation {
     title: n === Math.floor(rows / 2) ? 'a needle' : `${n % 3 === 0 ? 'Deploy the shop' : 'Mend the tests'}, attempt ${n}`,
     sandboxId: n < 100 ? 'shared' : `sandbox-${n}`,
     sandboxSpecId: 'node',
-    startsSandbox: true,
+    startsSandbox: true, endsSandbox: true,
   sandboxParameters: {},
     selectedRepository: 'acme/shop',
     selectedBranch: 'main',

@@ -83,6 +83,8 @@ export interface Conversation {
   readonly sandboxSpecId: string;
   /** True if the conversation starts its sandbox; false if it uses one that exists. */
   readonly startsSandbox: boolean;
+  /** True if the sandbox ends with the last conversation that uses it, because a conversation started it: this one or another one. */
+  readonly endsSandbox: boolean;
   /** The parameters of the sandbox that it starts. */
   readonly sandboxParameters: SandboxParameters;
   readonly selectedRepository: string | null;
@@ -165,6 +167,8 @@ export interface NewConversation
   readonly repository: RepositoryLocation | null;
   /** The existing sandbox that it uses; null if it starts one with the id `sandboxId`. */
   readonly taken: Sandbox | null;
+  /** The conversations that use that sandbox already. */
+  readonly others?: readonly Pick<Conversation, 'endsSandbox'>[];
   readonly spec: SandboxSpec;
   readonly sandboxParameters?: SandboxParameters;
   /** Waits in the queue until the agent runs; without an agent it stays there. */
@@ -175,7 +179,7 @@ export interface NewConversation
 }
 
 export function newConversation(from: NewConversation): Conversation {
-  const { repository, taken, spec, sandboxParameters = {}, initialMessage, permissionPolicy, now, ...given } = from;
+  const { repository, taken, others = [], spec, sandboxParameters = {}, initialMessage, permissionPolicy, now, ...given } = from;
   return {
     ...given,
     gitProvider: repository?.provider ?? null,
@@ -186,6 +190,7 @@ export function newConversation(from: NewConversation): Conversation {
     pullRequests: {},
     sandboxSpecId: spec.id,
     startsSandbox: taken === null,
+    endsSandbox: taken === null || others.some(({ endsSandbox }) => endsSandbox),
     sandboxParameters,
     queue: initialMessage === null ? [] : [initialMessage],
     turn: null,

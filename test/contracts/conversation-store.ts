@@ -43,7 +43,7 @@ function recordCases(harness: StoreHarness): ContractCase[] {
         startStatus: 'READY',
         executionStatus: 'running',
         statusReason: explained('it works'),
-        startsSandbox: false,
+        startsSandbox: false, endsSandbox: false,
         queue: [someMessage('m2'), someMessage('m3', '')],
         turn: someMessage('m1'),
         permission: {

@@ -57,6 +57,7 @@ export function someConversation(id: string, changes: Partial<Conversation> = {}
     sandboxId: `sandbox-of-${id}`,
     sandboxSpecId: 'node',
     startsSandbox: true,
+    endsSandbox: true,
     sandboxParameters: { env: { LEVEL: '2' }, metadata: { task: '7' }, timeoutMs: 60_000, resources: { cpus: 0.5 }, secrets: ['SHOP_KEY'] },
     selectedRepository: 'acme/shop',
     selectedBranch: 'main',

@@ -59,7 +59,8 @@ function addConversations(parent: Command): void {
       const found = await clientOf(options).request('POST /api/v1/app-conversations/{id}/cancel', { path: { id }, body });
       print(options, found, conversationTable([found]));
     });
-  subcommand(parent, 'archive <id>', 'end its agent, keep its transcript and changes, and delete its sandbox').action(archive);
+  const archiving = 'end its agent, keep its transcript and changes, and delete its sandbox if no other conversation uses it';
+  subcommand(parent, 'archive <id>', `${archiving}, unless you started the sandbox yourself`).action(archive);
   subcommand(parent, 'end <id>', 'delete one, with its sandbox if no other conversation uses it')
     .action(async (id: string, options: Common) => {
       await clientOf(options).request('DELETE /api/v1/app-conversations/{id}', { path: { id } });

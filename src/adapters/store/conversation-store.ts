@@ -208,6 +208,7 @@ const readQueue = jsonReader(QueueColumn);
 const conversationOf = rowReader<Conversation, ConversationRow>(
   {
     startsSandbox: (flag) => flag === 1,
+    endsSandbox: (flag) => flag === 1,
     sandboxParameters: columnReader(SandboxParametersColumn),
     startPoint: orNull(jsonReader(StartPointColumn)),
     possibleTips: jsonReader(PossibleTipsColumn),

@@ -21,6 +21,8 @@ export interface ConversationReconcilerDeps extends ConversationDeps {
   readonly agents: Agents;
   readonly executions: Pick<Executions, 'run'>;
   readonly executionReconciler: Pick<ExecutionReconciler, 'ended'>;
+  /** Lets the conversations of one sandbox leave it one after another. Otherwise each of two that leave at once leaves it to the other. */
+  readonly sandboxEnds: { runExclusive(sandboxId: string, leave: () => Promise<void>): Promise<void> };
   readonly product: string;
   /** How long the setup script of a repository may run. */
   readonly setupTimeoutMs: number;
@@ -131,25 +133,27 @@ export class ConversationReconciler {
   }
 
   /**
-   * Ends the agent of a deleted or archived conversation, and its sandbox if no other conversation uses it. Before that, the changes of an
-   * archived conversation are kept. If that fails, its sandbox stays.
+   * Ends the agent of a deleted or archived conversation, and its sandbox if no other conversation uses it. The end of an archived one
+   * leaves a sandbox that no conversation started. Before that, its changes are kept. If that fails, its sandbox stays.
    */
   async #end(conversation: Conversation, ended: 'removedAt' | 'releasedAt', signal: AbortSignal): Promise<boolean> {
-    const { store, sandboxes, agents, conversationSandboxes, clock } = this.#deps;
-    const { id, ownerId, sandboxId, startsSandbox } = conversation;
+    const { store, sandboxes, sandboxEnds, agents, conversationSandboxes, clock } = this.#deps;
+    const { id, ownerId, sandboxId, endsSandbox } = conversation;
     // An earlier process ran it.
     if (conversation.turn !== null) await interruptTurn(this.#deps, conversation);
     await agents.end(id, await conversationSandboxes.find(conversation));
     const reason = ended === 'releasedAt' ? await keepBeforeEnd(this.#deps, conversation, signal) : null;
     if (signal.aborted) return true;
     const stays = reason?.sandboxId !== undefined;
-    const mayDelete = !stays && (startsSandbox || ended === 'removedAt');
-    const isUnused = mayDelete && (await store.conversations.findUsing(sandboxId)).every((other) => other.id === id);
-    if (isUnused && (await conversationSandboxes.find(conversation)) !== null) await sandboxes.delete(ownerId, sandboxId);
-    await changeConversation(this.#deps, id, ({ [ended]: endedAt, deletedAt, statusReason: before }) => {
-      if (endedAt !== null || (ended === 'releasedAt' && deletedAt !== null)) return null;
-      const statusReason = reason ?? (before?.code === 'keeping_changes' ? null : before);
-      return { to: { statusReason, ...(!stays && { [ended]: clock.now() }) }, actor: 'skep', reason: null };
+    const mayDelete = !stays && (endsSandbox || ended === 'removedAt');
+    await sandboxEnds.runExclusive(sandboxId, async () => {
+      const isUnused = mayDelete && (await store.conversations.findUsing(sandboxId)).every((other) => other.id === id);
+      if (isUnused && (await conversationSandboxes.find(conversation)) !== null) await sandboxes.delete(ownerId, sandboxId);
+      await changeConversation(this.#deps, id, ({ [ended]: endedAt, deletedAt, statusReason: before }) => {
+        if (endedAt !== null || (ended === 'releasedAt' && deletedAt !== null)) return null;
+        const statusReason = reason ?? (before?.code === 'keeping_changes' ? null : before);
+        return { to: { statusReason, ...(!stays && { [ended]: clock.now() }) }, actor: 'skep', reason: null };
+      });
     });
     return true;
   }

@@ -88,7 +88,7 @@ async function toConversation(
   asked: Omit<StartConversationRequest, 'claim' | 'patterns'>,
   patterns: RepositoryPatterns,
 ): Promise<Conversation> {
-  const { sandboxes, specs, repositories, checkouts, clock, random } = deps;
+  const { store, sandboxes, specs, repositories, checkouts, clock, random } = deps;
   const { sandboxId, sandboxSpecId, sandboxParameters = {}, selectedRepository, selectedBranch, initialMessage: message } = asked;
   const taken = sandboxId === null ? null : await sandboxes.get(ownerId, sandboxId);
   const spec = taken?.spec ?? specs.get(sandboxSpecId);
@@ -104,6 +104,7 @@ async function toConversation(
     id: random.id('conv'),
     ownerId,
     taken,
+    others: taken === null ? [] : await store.conversations.findUsing(taken.id),
     sandboxId: taken?.id ?? random.id('sb'),
     spec,
     repository: repository === null ? null : { provider: repository.provider.name, path: repository.path },

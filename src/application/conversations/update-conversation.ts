@@ -13,7 +13,7 @@ export interface ConversationUpdate {
   /** Null removes it. */
   readonly title?: string | null | undefined;
   /**
-   * True ends the agent, keeps the changes, and deletes the sandbox that the conversation started if no other conversation uses it. The
+   * True ends the agent, keeps the changes, and deletes the sandbox if a conversation started it and no other conversation uses it. The
    * transcript stays. Can't be undone. If the changes can't be kept, the sandbox stays; true again tries again.
    */
   readonly archived?: boolean | undefined;

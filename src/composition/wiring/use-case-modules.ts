@@ -112,8 +112,10 @@ export const conversationsModule = new ContainerModule(({ bind }) => {
     (base, sandboxes, repositories, checkouts, secrets) => ({ ...base, sandboxes, repositories, checkouts, secrets }));
   provideClosable(bind, conversationReconciler,
     [conversationDeps, sandboxReconciler, microagents, agents, tokens.executions, executionReconciler],
-    (deps, sandboxReconciler, microagents, agents, executions, executionReconciler) =>
-      new ConversationReconciler({ ...deps, sandboxReconciler, microagents, agents, executions, executionReconciler }));
+    (deps, sandboxReconciler, microagents, agents, executions, executionReconciler) => {
+      const own = { sandboxReconciler, microagents, agents, executions, executionReconciler, sandboxEnds: new KeyedMutex() };
+      return new ConversationReconciler({ ...deps, ...own });
+    });
   provide(bind, tokens.conversations, [conversationDeps, specs, agentMemory, conversationReconciler, events],
     (deps, specs, agentMemory, reconciler, events) =>
       createConversations({ ...deps, specs, agentMemory, reconciler, events, publications: new KeyedMutex() }));

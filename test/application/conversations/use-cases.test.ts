@@ -106,6 +106,44 @@ describe('a conversation', () => {
     expect(await codeOf(conversations.delete('you', second.id))).toBe('conversation_not_found');
   });
 
+  test.each(['archived', 'deleted'] as const)('that is %s leaves the sandbox that it started to another one, which ends it when it is archived', async (how) => {
+    const { conversations } = world();
+    const { conversation: { id, sandboxId } } = await conversations.start('me', plain);
+    await calm();
+    const { conversation: { id: next } } = await conversations.start('me', { ...plain, sandboxId });
+    await calm();
+    await (how === 'archived' ? conversations.update('me', id, { archived: true }) : conversations.delete('me', id));
+    await calm();
+    expect(await conversations.get('me', next)).toMatchObject({ sandboxStatus: 'RUNNING' });
+    await conversations.update('me', next, { archived: true });
+    await calm();
+    expect(await conversations.get('me', next)).toMatchObject({ sandboxStatus: 'MISSING' });
+  });
+
+  test('leaves a sandbox that its user started when it is archived, but not when it is deleted', async () => {
+    const { conversations, sandboxes } = world();
+    const { id: sandboxId } = await sandboxes.start('me', { specId: null });
+    const { conversation: { id } } = await conversations.start('me', { ...plain, sandboxId });
+    await calm();
+    await conversations.update('me', id, { archived: true });
+    expect(await sandboxes.get('me', sandboxId)).toMatchObject({ status: 'RUNNING' });
+    const { conversation: { id: last } } = await conversations.start('me', { ...plain, sandboxId });
+    await calm();
+    await conversations.delete('me', last);
+    expect(await codeOf(sandboxes.get('me', sandboxId))).toBe('sandbox_not_found');
+  });
+
+  test('deletes the sandbox if two conversations that share it are archived at once', async () => {
+    const { conversations, sandboxes } = world();
+    const { conversation: { id, sandboxId } } = await conversations.start('me', plain);
+    await calm();
+    const { conversation: { id: next } } = await conversations.start('me', { ...plain, sandboxId });
+    await calm();
+    await Promise.all([id, next].map((one) => conversations.update('me', one, { archived: true })));
+    await calm();
+    expect(await codeOf(sandboxes.get('me', sandboxId))).toBe('sandbox_not_found');
+  });
+
   test('shows its sandbox as MISSING if that was deleted', async () => {
     const { conversations, sandboxes } = world();
     const { conversation } = await conversations.start('me', plain);

@@ -196,8 +196,8 @@ export const conversationOperations = [
     operationId: 'update_app_conversation',
     summary: 'Change the title of a conversation, or archive it',
     description:
-      'Archiving ends the agent and keeps the events and the changes. Then it deletes the sandbox that the conversation started, with ' +
-      'its files, unless another conversation uses it. While the changes are being kept, the code of `status_reason` is ' +
+      'Archiving ends the agent and keeps the events and the changes. Then it deletes the sandbox, with its files, unless another ' +
+      'conversation uses it, or no conversation started it. While the changes are being kept, the code of `status_reason` is ' +
       '`keeping_changes`. If that fails, it becomes `changes_not_kept`, and the sandbox stays; archiving again tries again. The ' +
       'conversation accepts no further messages. Archiving cannot be undone; archiving again succeeds.',
     body: conversationUpdateBody,

@@ -189,10 +189,8 @@ export const migrations: readonly string[] = [
   INSERT INTO deployment VALUES ('------------------------------------', NULL, NULL);
   `,
   // The provider's path of the repository. A start in progress looks it up by the selected name.
-  `
-  ALTER TABLE conversations ADD COLUMN repository_path TEXT;
-  UPDATE conversations SET repository_path = selected_repository;
-  `,
+  `ALTER TABLE conversations ADD COLUMN repository_path TEXT;
+  UPDATE conversations SET repository_path = selected_repository`,
   // The executions in sandboxes.
   `
   CREATE TABLE executions (
@@ -221,13 +219,11 @@ export const migrations: readonly string[] = [
   // The commit and the branch that a conversation started from, and where it was published, as JSON.
   `ALTER TABLE conversations ADD COLUMN start_point TEXT; ALTER TABLE conversations ADD COLUMN published TEXT NOT NULL DEFAULT '{}'`,
   // The changes of a conversation, for when its work tree can't be read, and its last pushes to each branch.
-  `
-  CREATE TABLE kept_changes (
+  `CREATE TABLE kept_changes (
     conversation_id TEXT PRIMARY KEY REFERENCES conversations (id) ON DELETE CASCADE,
     kept_at INTEGER NOT NULL, tree TEXT NOT NULL, list TEXT, patch BLOB
   ) STRICT;
-  ALTER TABLE conversations ADD COLUMN publications TEXT NOT NULL DEFAULT '{}';
-  `,
+  ALTER TABLE conversations ADD COLUMN publications TEXT NOT NULL DEFAULT '{}'`,
   // Microagents now have the id of their content. The agent already has those that were listed only by path.
   'UPDATE conversations SET microagents = NULL',
   // The pull request of each branch, as JSON.
@@ -247,4 +243,7 @@ export const migrations: readonly string[] = [
   `UPDATE conversations SET title_folded = fold_title(title) WHERE title_folded <> fold_title(title)`,
   // The commits that a branch may have after a push are not the branches that were published.
   'ALTER TABLE conversations RENAME COLUMN published TO possible_tips',
+  // A sandbox that a conversation started ends with the last conversation that uses it.
+  `ALTER TABLE conversations ADD COLUMN ends_sandbox INTEGER NOT NULL DEFAULT 0;
+  UPDATE conversations SET ends_sandbox = 1 WHERE sandbox_id IN (SELECT sandbox_id FROM conversations WHERE starts_sandbox = 1)`,
 ];

@@ -141,6 +141,7 @@ describe('A database of version 2, before agents and pools', () => {
         oldConversation(database, `silent-${status}`, status, null);
       }
       oldConversation(database, 'deleted', 'READY', JSON.stringify(message), 22);
+      database.exec(`UPDATE conversations SET starts_sandbox = 0 WHERE id = 'deleted'`);
       oldConversation(database, 'damaged', 'READY', '{"content": [');
     });
     store = await createSqliteStore({ dataDir: folder.path });
@@ -152,7 +153,7 @@ describe('A database of version 2, before agents and pools', () => {
         title: 'Shop',
         sandboxId: 'running',
         sandboxSpecId: 'node',
-        startsSandbox: true,
+        startsSandbox: true, endsSandbox: true,
         sandboxParameters: {},
         selectedRepository: 'acme/shop',
         selectedBranch: null,
@@ -177,7 +178,8 @@ describe('A database of version 2, before agents and pools', () => {
       expect(await conversations.find(status)).toEqual(expected);
       expect(await conversations.find(`silent-${status}`)).toEqual({ ...expected, id: `silent-${status}`, queue: [] });
     }
-    expect((await conversations.find('deleted'))?.queue).toHaveLength(1);
+    const joined = { startsSandbox: false, endsSandbox: true, queue: [expect.anything()] };
+    expect(await conversations.find('deleted')).toMatchObject(joined);
     await expect(conversations.find('damaged')).rejects.toMatchObject({ code: 'store_unavailable' });
     const unsettled = (await conversations.scanUnsettled(null, 99)).map(({ id }) => id);
     expect(unsettled).toEqual(['WAITING_FOR_SANDBOX', 'WORKING', 'deleted', 'silent-WAITING_FOR_SANDBOX', 'silent-WORKING']);
