@@ -154,7 +154,7 @@ describe('The changes of a conversation', () => {
 
   test('are shown and published by the command line and in a chat', async () => {
     const skep = (...args: string[]): Promise<string> => skepOutput(scene, args);
-    expect(await skep('changes', talk.id)).toMatch(/COMMIT +AUTHOR +SUBJECT\n\w{10} +Agent +Sell coffee\n\n.*renamed +\+0 -0 +yes +src\/run -> run\n/su);
+    expect(await skep('changes', talk.id)).toMatch(/COMMIT +AUTHOR +SUBJECT\n\w{10} +default +Sell coffee\n\n.*renamed +\+0 -0 +yes +src\/run -> run\n/su);
     expect(await skep('changes', talk.id, '--patch')).toContain('+The shop sells coffee.\n');
     expect(await skep('changes', talk.id, '--file', 'notes.txt')).toMatch(/^diff --git a\/notes.txt b\/notes.txt\n/u);
     expect(await skep('publish', talk.id, '--branch', 'by-hand')).toMatch(/^by-hand [0-9a-f]{40}\n$/u);

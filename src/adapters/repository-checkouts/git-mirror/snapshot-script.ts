@@ -98,7 +98,7 @@ inner() {
     # A quoted name can't be opened.
     case $folder in '"'*) echo "$folder" ;; esac
     [ -d "$folder" ] || exit 0
-    cd "$folder" || { echo "$folder"; exit; }
+    cd "./$folder" || { echo "$folder"; exit; }
     if [ ! -e .git ]; then ls -A || echo "$folder"; exit; fi
     export GIT_DIR="$PWD/.git" GIT_WORK_TREE="$PWD"
     unset GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OBJECT_DIRECTORIES
