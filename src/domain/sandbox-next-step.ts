@@ -6,7 +6,7 @@ import {
   applyTransition, clearStillRunning, isTooLate, markDeleted, nextVersion, type SandboxTransition, stopFrozen, takeStartSlot,
   type TransitionChange,
 } from './sandbox-lifecycle.ts';
-import type { PauseKind, Sandbox, ObservedSandbox } from './sandbox.ts';
+import type { ObservedSandbox, PausedBy, PauseKind, Sandbox } from './sandbox.ts';
 
 /** Who caused a change that no caller requested: a rule of Skep's, or what the runtime reports. */
 type StepActor = Extract<EventActor, 'skep' | 'runtime'>;
@@ -159,7 +159,8 @@ function whilePaused(sandbox: Sandbox, observed: ObservedSandbox, now: number, c
   switch (observed.state) {
     case 'running':
       // A paused sandbox does not count against the limits, so it must not run: a resumption whose response was lost, or one from outside,
-      // is undone.
+      // is undone. It ran since the pause began.
+      if (sandbox.pausedBy?.since !== undefined) return writeStep(nextVersion(sandbox, now, { pausedBy: ranSince(sandbox.pausedBy) }), null);
       return { kind: pauseKindFor(sandbox, canFreeze) };
     case 'absent':
       return transitionStep(sandbox, 'vanished', { now, reason: vanished }, 'runtime');
@@ -175,6 +176,10 @@ function whilePaused(sandbox: Sandbox, observed: ObservedSandbox, now: number, c
   return writeStep((due.tier === 'delete' ? markDeleted : stopFrozen)(sandbox, due.reason, now), 'skep');
 }
 
+function ranSince({ since: _, ...pausedBy }: PausedBy): PausedBy {
+  return pausedBy;
+}
+
 /** Removes the note that the sandbox still runs. */
 function clearStillRunningStep(sandbox: Sandbox, now: number): SandboxStep {
   return sandbox.statusReason?.code === 'still_running' ? writeStep(clearStillRunning(sandbox, now), null) : none;
@@ -184,13 +189,13 @@ function whileResuming(sandbox: Sandbox, observed: ObservedSandbox, now: number,
   if (observed.state === 'absent') return failedStep(sandbox, vanished, now, 'runtime');
   // A frozen sandbox reports no progress while it is resumed.
   const last = sandbox.pauseKind === 'freeze' ? null : sandbox.statusReason;
+  if (observed.state === 'running' && sandbox.pauseKind === 'freeze') {
+    // It was ready before, so no probe is needed, and it is never too late.
+    return transitionStep(sandbox, 'ready', { now, reason: { code: 'processes_continued' } }, 'runtime');
+  }
   if (isTooLate(sandbox, now)) return tooLateStep(sandbox, last, now);
   if (sandbox.startingSince === null) return { kind: 'take-start-slot' };
-  if (observed.state === 'running') {
-    // A sandbox that continues after a freeze was ready before, so no probe is needed.
-    const continued = { now, reason: { code: 'processes_continued' } } as const;
-    return sandbox.pauseKind === 'freeze' ? transitionStep(sandbox, 'ready', continued, 'runtime') : { kind: 'await-ready' };
-  }
+  if (observed.state === 'running') return { kind: 'await-ready' };
   if (observed.state === 'frozen') return { kind: 'resume' };
   if (rerun && !observed.endedFromOutside) return failedStep(sandbox, observed.reason ?? { code: 'ended_while_resuming' }, now, 'runtime');
   if (sandbox.pauseKind !== 'freeze') return { kind: 'resume' };

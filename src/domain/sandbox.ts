@@ -17,7 +17,10 @@ export interface PausedBy {
   readonly reason: Reason | null;
   /** The version of the record that the pause was written with. */
   readonly version: number;
-  /** When the pause began, in milliseconds since the epoch. Not known of older records, and of sandboxes in ERROR or MISSING. */
+  /**
+   * When the pause began, in milliseconds since the epoch. Absent in older records, for a sandbox in ERROR or MISSING, and if the sandbox
+   * has run since.
+   */
   readonly since?: number | undefined;
   /** True if it was in ERROR or MISSING. If the runtime refuses the resumption, it is in ERROR. */
   readonly hasFailed?: true | undefined;

@@ -26,7 +26,16 @@ test('a start that is not ready in time reports its last progress; after a freez
   expect(nextSandboxStep(fresh, observed, 60_000)).toMatchObject({ to: { status: 'ERROR', statusReason: late(last) } });
   expect(nextSandboxStep({ ...fresh, statusReason: null }, observed, 60_000)).toMatchObject({ to: { statusReason: late(null) } });
   expect(nextSandboxStep({ ...resuming, pauseKind: 'stop' }, observed, 60_000)).toMatchObject({ to: { status: 'ERROR', statusReason: late(last) } });
-  expect(nextSandboxStep({ ...resuming, pauseKind: 'freeze' }, observed, 60_000)).toMatchObject({ to: { status: 'PAUSED', pauseKind: 'freeze', statusReason: late(null) } });
+  const frozen = { ...observed, state: 'frozen' } as const;
+  const thawing = { ...resuming, pauseKind: 'freeze', pausedBy: { actor: 'user', reason: null, version: 2, since: 1 } } as const;
+  const paused = { status: 'PAUSED', pauseKind: 'freeze', statusReason: late(null), pausedBy: { since: 1 } };
+  expect(nextSandboxStep(thawing, frozen, 60_000)).toMatchObject({ to: paused });
+  expect(nextSandboxStep(thawing, observed, 60_000)).toMatchObject({ to: { status: 'RUNNING' } });
+  // One that ran nevertheless is frozen again, and its record says no longer that it did not run.
+  const ran = nextSandboxStep({ ...thawing, status: 'PAUSED' }, observed, 60_000);
+  expect(ran).toMatchObject({ kind: 'write', to: { status: 'PAUSED', pausedBy: { actor: 'user', reason: null, version: 2 } } });
+  expect(ran.kind === 'write' && ran.to.pausedBy).not.toHaveProperty('since');
+  expect(ran.kind === 'write' && nextSandboxStep(ran.to, observed, 60_000)).toEqual({ kind: 'freeze' });
   expect(nextSandboxStep(fresh, null, 60_000)).toMatchObject({ to: { statusReason: late({ code: 'runtime_silent' }) } });
   // A sandbox that ended reports that, even if it is late.
   const exited: Reason = { code: 'process_exited', exitCode: 3, signal: null, program: null };

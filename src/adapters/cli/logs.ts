@@ -1,10 +1,11 @@
+import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { Command } from 'commander';
 import { addressOf } from '../../client/connection.ts';
-import { SkepError } from '../../client/index.ts';
+import { isFailure, SkepError } from '../../client/index.ts';
 import { toCount } from './arguments.ts';
 import { clientOf, printBody, stopSignal, untilStopped, urlHelp } from './console.ts';
-import { transfer } from './transfer.ts';
+import { discardBody, transfer } from './transfer.ts';
 
 export function addLogs(program: Command): void {
   program.command('logs').description('show what the command of a sandbox wrote, or one of its executions')
@@ -27,16 +28,24 @@ async function showLogs(id: string, executionId: string | undefined, { follow = 
   const signal = stopSignal();
   const client = clientOf(options);
   const resource = `/api/v1/sandboxes/{id}${executionId === undefined ? '' : '/executions/{execution_id}'}`;
-  const get = (part: string, query: object): Promise<Readable> =>
+  const get = (part: string, query: object): Promise<IncomingMessage> =>
     transfer(client, { method: 'GET', path: addressOf(resource + part, { id, execution_id: executionId }, { ...query }), signal });
   const logs = executionId === undefined
     ? [{ target: process.stdout, part: '/logs', query: {} }]
     : (['stdout', 'stderr'] as const).map((stream) => ({ target: process[stream], part: '/output', query: { stream } }));
   await Promise.all(logs.map(async ({ target, part, query }) => {
+    let after: number | undefined;
+    const open = async (follow: boolean): Promise<Readable> =>
+      await get(part, { ...query, after, follow }).catch(async (error: unknown) => {
+        if (!isFailure(error, 'output_dropped')) throw error;
+        // Begins with the oldest byte that is kept.
+        after = error.context.oldest;
+        return await get(part, { ...query, after, follow });
+      });
     const read = async <T>(follow: boolean, use: (log: Readable) => Promise<T>): Promise<T> =>
-      await use(await get(part, { ...query, follow })).catch(async (cause: unknown) => {
+      await use(await open(follow)).catch(async (cause: unknown) => {
         // Throws the reason if the key is revoked, or the sandbox or the execution is deleted.
-        await get('', {});
+        await discardBody(get('', {}));
         throw new SkepError('connection_lost', 'The connection was lost before the end of the log.', { context: {}, cause });
       });
     // The API counts bytes, so the log is read once more to count lines.

@@ -21,16 +21,22 @@ export function isWebSocketRequest(request: IncomingMessage): boolean {
 
 /**
  * Routes upgrades like requests, with the same keys and failures. Call it for your own server, or nobody can attach to executions. Other
- * paths than the mount `path` of the router, and those below it, are left to your own listeners. Default: all paths are routed.
+ * paths than the mount `path` of the router, and those below it, are left to your own listeners, or closed if there is none. Default: all
+ * paths are routed.
  */
 export function handleUpgrades(
   server: Server, app: (request: IncomingMessage, response: ServerResponse) => void, { path = '' }: { readonly path?: string } = {},
 ): ReadonlySet<Duplex> {
   const open = new Set<Duplex>();
   server.on('upgrade', (request, socket, head) => {
-    if (path !== '' && !isAtOrBelow(path, request.url ?? '')) return;
+    // Node has no listener for its errors any more.
+    socket.on('error', () => socket.destroy());
+    if (path !== '' && !isAtOrBelow(path.replace(/\/+$/, ''), request.url ?? '')) {
+      if (server.listenerCount('upgrade') === 1) socket.destroy();
+      return;
+    }
     open.add(socket);
-    socket.once('close', () => open.delete(socket)).on('error', () => socket.destroy());
+    socket.once('close', () => open.delete(socket));
     const response = new ServerResponse(request);
     upgradeHeads.set(request, head);
     response.shouldKeepAlive = false;

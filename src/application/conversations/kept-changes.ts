@@ -58,15 +58,13 @@ export async function keepBeforeEnd(
   }
   const kept = await store.conversations.findKeptChanges(id);
   const sandbox = await findSandbox(store, ownerId, sandboxId);
-  const isEnough = kept !== null && (failure === null || areLast(kept, sandbox));
+  const isEnough = kept !== null && (failure === null || sandbox === null || wereKeptAtPause(kept, sandbox));
   const cause = isEnough ? whyNotWhole(kept) : failure;
   return cause === null ? null : { code: 'changes_not_kept', cause, ...(sandbox !== null && { sandboxId }) };
 }
 
-/** Returns true if nothing can have changed since then: the changes were kept at the pause that still lasts, or the sandbox is deleted. */
-function areLast({ keptAt }: KeptChanges, sandbox: Sandbox | null): boolean {
-  if (sandbox === null) return true;
-  const { status, pausedBy } = sandbox;
+/** Returns true if the changes were kept at the pause that lasts, or lasted when the sandbox was deleted. */
+function wereKeptAtPause({ keptAt }: KeptChanges, { status, pausedBy }: Sandbox): boolean {
   return status === 'PAUSED' && pausedBy?.since !== undefined && keptAt >= pausedBy.since;
 }
 
@@ -147,9 +145,11 @@ export async function readOrKept<T>(deps: ChangeDeps, scope: OwnerScope, id: str
   }
   const found = await store.conversations.findKeptChanges(id);
   if (found === null) throw failure;
-  const sandbox = conversation.releasedAt === null ? await findSandbox(store, conversation.ownerId, conversation.sandboxId) : null;
-  const list = found.list !== null && !areLast(found, sandbox) ? { ...found.list, complete: false } : found.list;
-  return kept({ ...found, list }, startPoint, conversation);
+  if (conversation.releasedAt !== null || found.list === null) return kept(found, startPoint, conversation);
+  // The record of a deleted sandbox has the status that it had.
+  const sandbox = await store.sandboxes.find(conversation.sandboxId);
+  const complete = found.list.complete && sandbox !== null && wereKeptAtPause(found, sandbox);
+  return kept({ ...found, list: { ...found.list, complete } }, startPoint, conversation);
 }
 
 function notKept({ id, statusReason }: Conversation): Failure {

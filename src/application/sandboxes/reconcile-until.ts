@@ -10,7 +10,7 @@ export const defaultAnswerWithinMs = 20_000;
 
 /**
  * Reconciles the sandbox, and returns it in the wanted status, or in the present one if that takes longer than `answerWithinMs`. Throws the
- * failure of the runtime, or `sandbox_not_running` if the sandbox is in ERROR or MISSING now.
+ * failure of the runtime, or `sandbox_not_running` if the sandbox is in ERROR or MISSING now, or PAUSED again.
  */
 export async function reconcileUntil(
   deps: SandboxUseCaseDeps, scope: OwnerScope, id: string, wanted: 'PAUSED' | 'RUNNING',
@@ -21,8 +21,9 @@ export async function reconcileUntil(
   const { status } = sandbox;
   if (status === wanted) return sandbox;
   if (reconciled?.failure != null) throw reconciled.failure;
+  const isRefused = status === 'PAUSED' && sandbox.refused !== null;
   // Still in transition, or changed again after it reached the status.
-  if (status !== 'ERROR' && status !== 'MISSING') return sandbox;
+  if (status !== 'ERROR' && status !== 'MISSING' && !isRefused) return sandbox;
   throw new Failure('sandbox_not_running', { id, status });
 }
 

@@ -44,8 +44,8 @@ export function Changes({ conversation, workTree }: ChangesProps) {
               onClick={() => setPublishing(true)}>Publish</Button>
           </header>
           {!changes.complete && <p class="banner">
-            Some work is left out: files that git could not read, changes in a git repository inside the work tree, or commits of other
-            branches, tags, stashes or work trees.
+            Some work is left out: files that git could not read, changes in a git repository inside the work tree, commits of other
+            branches, tags, stashes or work trees, or what was done after the changes were saved.
           </p>}
           <Published changes={changes} />
           {changes.files.length === 0 && (

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect } from 'node:net';
 import express, { type Express } from 'express';
 import { afterEach, expect, test } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
@@ -69,6 +69,23 @@ test('WebSockets of other paths are left to the application', async () => {
   expect(message.toString()).toBe('hello');
   socket.close();
   expect((await once(socket, 'close'))[0]).toBe(1005);
+});
+
+test('an upgrade that nobody handles is closed, and its errors end nothing', async () => {
+  const app = express();
+  const { url, client, sandbox } = await embedded(app);
+  handleUpgrades(host, app, { path: '/agents/' });
+  for (const path of ['/agents-chat', '/']) {
+    const socket = connect(Number(new URL(url).port), '127.0.0.1');
+    socket.on('error', () => {});
+    await once(socket, 'connect');
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`);
+    await once(socket, 'close');
+  }
+  const socket = new WebSocket(`${url.replace('http', 'ws')}/agents/api/v1/nowhere`);
+  const [error] = await once(socket, 'error') as [Error];
+  expect(error.message).toContain('401');
+  expect(await client('GET', sandbox)).toMatchObject({ status: 200 });
 });
 
 test('a silent stream outlives the time limit of the server for its connections', async () => {

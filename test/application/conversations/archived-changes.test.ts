@@ -100,6 +100,8 @@ describe('an archived conversation', () => {
     expect(await w.view()).toMatchObject({ sandboxStatus: 'ERROR' });
     expect(await w.list()).toMatchObject({ complete: false, files: [{ path: 'a' }] });
     expect(await w.archive()).toMatchObject({ releasedAt: null, statusReason: { code: 'changes_not_kept', sandboxId: w.sandboxId } });
+    await w.sandboxes.delete('me', w.sandboxId);
+    expect(await w.list()).toMatchObject({ complete: false, files: [{ path: 'a' }] });
   });
 
   test('keeps its sandbox if its changes could not be kept at the pause, and shows the earlier ones as incomplete', async () => {

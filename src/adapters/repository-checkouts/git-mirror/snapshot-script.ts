@@ -84,11 +84,11 @@ then complete=0; fi
 if [ -s "$work/report" ]; then cat "$work/report" >&2; fi
 case $status in 0) ;; 1) complete=0 ;; *) exit 128 ;; esac
 # Prints something if other refs have commits that neither the last commit nor a remote has, or if there are other work trees. What only
-# the reflog has counts as given up. Without the brackets, git would look for refs below the stash.
+# the reflog has counts as given up.
 elsewhere() {
   last=$1
   shift
-  g rev-list -n 1 --branches '--glob=refs/stas[h]' "$@" --not $last --remotes || echo failed
+  g rev-list -n 1 "$@" --all --not $last --remotes || echo failed
   trees=$(g rev-parse --git-path worktrees)
   if [ -d "$trees" ]; then ls -A "$trees" || echo "$trees"; fi
 }
@@ -106,11 +106,11 @@ inner() {
     # The status leaves out files with a mark.
     g ls-files -v | sed -n '/^[a-zS] /p'
     # Its tags are those of its remote.
-    elsewhere HEAD
+    elsewhere HEAD '--exclude=refs/tags/*'
     inner
   ) done
 }
-found=$(inner "$@"; elsewhere "$head" --tags)
+found=$(inner "$@"; elsewhere "$head")
 [ -z "$found" ] || complete=0
 `;
 

@@ -134,6 +134,11 @@ describe('The changes of a work tree with work outside of its last commit', () =
       await tree.git('tag', '-a', '-m', 'one', 'v1', 'agent/work');
       await tree.git('branch', '-q', '-D', 'agent/work');
     }],
+    ['another ref', async () => {
+      await commitOnBranch(tree.folder);
+      await tree.git('update-ref', 'refs/wip', 'agent/work');
+      await tree.git('branch', '-q', '-D', 'agent/work');
+    }],
     ['a stash', async () => {
       await writeFile(join(tree.folder, 'work'), 'work\n');
       await tree.git('stash', '-q', '-u');
