@@ -6,7 +6,7 @@ import {
   applyTransition, clearStillRunning, isTooLate, markDeleted, nextVersion, type SandboxTransition, stopFrozen, takeStartSlot,
   type TransitionChange,
 } from './sandbox-lifecycle.ts';
-import type { ObservedSandbox, PausedBy, PauseKind, Sandbox } from './sandbox.ts';
+import type { ObservedSandbox, PauseKind, Sandbox } from './sandbox.ts';
 
 /** Who caused a change that no caller requested: a rule of Skep's, or what the runtime reports. */
 type StepActor = Extract<EventActor, 'skep' | 'runtime'>;
@@ -160,7 +160,9 @@ function whilePaused(sandbox: Sandbox, observed: ObservedSandbox, now: number, c
     case 'running':
       // A paused sandbox does not count against the limits, so it must not run: a resumption whose response was lost, or one from outside,
       // is undone. It ran since the pause began.
-      if (sandbox.pausedBy?.since !== undefined) return writeStep(nextVersion(sandbox, now, { pausedBy: ranSince(sandbox.pausedBy) }), null);
+      if (sandbox.pausedBy?.since !== undefined) {
+        return writeStep(nextVersion(sandbox, now, { pausedBy: { ...sandbox.pausedBy, since: undefined } }), null);
+      }
       return { kind: pauseKindFor(sandbox, canFreeze) };
     case 'absent':
       return transitionStep(sandbox, 'vanished', { now, reason: vanished }, 'runtime');
@@ -174,10 +176,6 @@ function whilePaused(sandbox: Sandbox, observed: ObservedSandbox, now: number, c
   const due = dueIdleAction(sandbox, now, canFreeze);
   if (due === null) return clearStillRunningStep(sandbox, now);
   return writeStep((due.tier === 'delete' ? markDeleted : stopFrozen)(sandbox, due.reason, now), 'skep');
-}
-
-function ranSince({ since: _, ...pausedBy }: PausedBy): PausedBy {
-  return pausedBy;
 }
 
 /** Removes the note that the sandbox still runs. */

@@ -34,7 +34,7 @@ test('a start that is not ready in time reports its last progress; after a freez
   // One that ran nevertheless is frozen again, and its record says no longer that it did not run.
   const ran = nextSandboxStep({ ...thawing, status: 'PAUSED' }, observed, 60_000);
   expect(ran).toMatchObject({ kind: 'write', to: { status: 'PAUSED', pausedBy: { actor: 'user', reason: null, version: 2 } } });
-  expect(ran.kind === 'write' && ran.to.pausedBy).not.toHaveProperty('since');
+  expect(ran.kind === 'write' && ran.to.pausedBy?.since).toBeUndefined();
   expect(ran.kind === 'write' && nextSandboxStep(ran.to, observed, 60_000)).toEqual({ kind: 'freeze' });
   expect(nextSandboxStep(fresh, null, 60_000)).toMatchObject({ to: { statusReason: late({ code: 'runtime_silent' }) } });
   // A sandbox that ended reports that, even if it is late.
