@@ -30,10 +30,7 @@ async function showLogs(id: string, executionId: string | undefined, { follow = 
   const resource = `/api/v1/sandboxes/{id}${executionId === undefined ? '' : '/executions/{execution_id}'}`;
   const get = (part: string, query: object): Promise<IncomingMessage> =>
     transfer(client, { method: 'GET', path: addressOf(resource + part, { id, execution_id: executionId }, { ...query }), signal });
-  const logs = executionId === undefined
-    ? [{ target: process.stdout, part: '/logs', query: {} }]
-    : (['stdout', 'stderr'] as const).map((stream) => ({ target: process[stream], part: '/output', query: { stream } }));
-  await Promise.all(logs.map(async ({ target, part, query }) => {
+  const show = async (target: NodeJS.WriteStream, part: string, query: object): Promise<void> => {
     let after: number | undefined;
     const open = async (follow: boolean): Promise<Readable> =>
       await get(part, { ...query, after, follow }).catch(async (error: unknown) => {
@@ -51,7 +48,9 @@ async function showLogs(id: string, executionId: string | undefined, { follow = 
     // The API counts bytes, so the log is read once more to count lines.
     const start = tail === undefined ? 0 : await read(false, (log) => startOfLines(untilStopped(log, signal), tail));
     if (!signal.aborted) await read(follow, (log) => printBody(partFrom(log, start), signal, target));
-  }));
+  };
+  if (executionId === undefined) await show(process.stdout, '/logs', {});
+  else await Promise.all((['stdout', 'stderr'] as const).map((stream) => show(process[stream], '/output', { stream })));
 }
 
 /** Returns how many bytes come before the last lines of the log. */
