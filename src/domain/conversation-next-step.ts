@@ -5,6 +5,7 @@ import {
   type RepositoryLocation, type StartedMessage, type TurnPosition,
 } from './conversation.ts';
 import type { Reason } from './reason.ts';
+import { mayTryAgain } from './sandbox-lifecycle.ts';
 import type { Sandbox, SandboxStatus } from './sandbox.ts';
 import type { SandboxSpec } from './sandbox-spec.ts';
 
@@ -51,13 +52,13 @@ export type StartStep =
   | { readonly kind: 'record'; readonly status: ConversationStartStatus; readonly reason: Reason | null };
 
 /** Decides the next step of the start. `sandbox` is null if there is none, or a deleted one. */
-export function nextStartStep(conversation: Conversation, sandbox: Sandbox | null): StartStep {
+export function nextStartStep(conversation: Conversation, sandbox: Sandbox | null, now: number): StartStep {
   const { startStatus, startsSandbox } = conversation;
   if (startStatus === 'READY' || startStatus === 'ERROR') return { kind: 'none' };
   if (sandbox === null && startStatus === 'WORKING' && startsSandbox) return { kind: 'start-sandbox' };
   if (sandbox === null) return failedStep(startStatus, sandboxLossReason(null));
   if (startStatus === 'WORKING') return { kind: 'record', status: 'WAITING_FOR_SANDBOX', reason: null };
-  return stepInSandbox(conversation, sandbox);
+  return stepInSandbox(conversation, sandbox, now);
 }
 
 /** Returns the status that follows when the work of the present one is done, if the repository has no setup script. */
@@ -71,12 +72,12 @@ export function statusAfter(
 }
 
 /** From WAITING_FOR_SANDBOX on, every step needs a running sandbox. If it was paused meanwhile, it is resumed. */
-function stepInSandbox(conversation: Conversation, sandbox: Sandbox): StartStep {
+function stepInSandbox(conversation: Conversation, sandbox: Sandbox, now: number): StartStep {
   switch (sandbox.status) {
     case 'RUNNING':
       return stepInRunningSandbox(conversation, sandbox);
     case 'PAUSED':
-      return { kind: 'resume-sandbox' };
+      return { kind: mayTryAgain(sandbox, now) ? 'resume-sandbox' : 'none' };
     case 'STARTING':
     case 'PAUSING':
     case 'RESUMING':
@@ -126,9 +127,7 @@ export function nextWorkStep(conversation: Conversation, sandbox: Sandbox | null
     case 'RUNNING':
       return agentRuns ? { kind: 'run-turn', sandbox, message } : { kind: 'start-agent', sandbox };
     case 'PAUSED':
-      return isPausedAfterLastMessage(sandbox, queue) || now < (sandbox.refused?.retryAt ?? 0)
-        ? { kind: 'none' }
-        : { kind: 'resume-sandbox' };
+      return { kind: isPausedAfterLastMessage(sandbox, queue) || !mayTryAgain(sandbox, now) ? 'none' : 'resume-sandbox' };
     case 'STARTING':
     case 'PAUSING':
     case 'RESUMING':
@@ -146,7 +145,7 @@ function stepOfTurn({ permission, queue }: Conversation, turn: StartedMessage, s
   if (sandbox.status !== 'PAUSED') return { kind: 'await-sandbox' };
   if (sandbox.pauseKind === 'stop') return { kind: 'interrupt' };
   const mayRest = permission !== null || isPausedAfterLastMessage(sandbox, [turn, ...queue]);
-  return mayRest || now < (sandbox.refused?.retryAt ?? 0) ? { kind: 'none' } : { kind: 'resume-sandbox' };
+  return { kind: mayRest || !mayTryAgain(sandbox, now) ? 'none' : 'resume-sandbox' };
 }
 
 /** Returns true if the owner paused the sandbox after the queue's last message. Then only the next message resumes it. */

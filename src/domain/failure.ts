@@ -114,8 +114,8 @@ export function isFailure(error: unknown): error is AnyFailure {
   return typeof error === 'object' && error !== null && marker in error;
 }
 
-export function isFailureOf<C extends FailureCode>(error: unknown, code: C): error is Failure<C> {
-  return isFailure(error) && error.code === code;
+export function isFailureOf<C extends FailureCode>(error: unknown, ...codes: readonly C[]): error is { [K in C]: Failure<K> }[C] {
+  return isFailure(error) && codes.some((code) => code === error.code);
 }
 
 /** Returns true if a record could be read, but has invalid content. A retry fails again. */

@@ -70,6 +70,11 @@ function refusedAfter({ refused }: Sandbox, transition: SandboxTransition, now: 
   return { times, retryAt: now + backOffMs(times) };
 }
 
+/** Returns false soon after the runtime refused to pause or to resume the sandbox: Skep must not try again yet. */
+export function mayTryAgain({ refused }: Sandbox, now: number): boolean {
+  return refused === null || refused.retryAt <= now;
+}
+
 /** A frozen sandbox continues at once. A stopped one has to be run again and waits for a start slot. */
 function resumingSince({ pauseKind }: Sandbox, now: number): number | null {
   return pauseKind === 'freeze' ? now : null;

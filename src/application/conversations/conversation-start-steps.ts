@@ -2,7 +2,7 @@ import { gitIdentityOf, type StartPoint } from '../../domain/change.ts';
 import { microagentsEventData } from '../../domain/applicable-microagents.ts';
 import { nextStartStep, type StartStep, startSteps, statusAfter } from '../../domain/conversation-next-step.ts';
 import { type Conversation, type ConversationStartStatus, isEnded, workingDirOf } from '../../domain/conversation.ts';
-import { isFailureOf, reasonOfError, Refusal } from '../../domain/failure.ts';
+import { isFailureOf, reasonOfError, reasonOfFailure, Refusal } from '../../domain/failure.ts';
 import type { Reason } from '../../domain/reason.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import { ProgressReporter } from '../progress-reporter.ts';
@@ -24,7 +24,7 @@ export async function takeStartStep(deps: StepDeps, conversation: Conversation, 
   const { conversationSandboxes, agents, logger } = deps;
   const { id, startStatus } = conversation;
   const sandbox = await conversationSandboxes.find(conversation);
-  const step = nextStartStep(conversation, sandbox);
+  const step = nextStartStep(conversation, sandbox, deps.clock.now());
   try {
     return await takeStep(deps, step, conversation, sandbox, signal);
   } catch (error) {
@@ -46,6 +46,7 @@ async function takeStep(
   const { conversationSandboxes } = deps;
   switch (step.kind) {
     case 'none':
+      conversationSandboxes.addWaiting(conversation);
       return false;
     case 'record':
       await advance(deps, conversation, step.status, step.reason);
@@ -56,8 +57,7 @@ async function takeStep(
       });
       return true;
     case 'resume-sandbox':
-      await conversationSandboxes.resume(conversation);
-      return true;
+      return await resumeSandbox(deps, conversation);
     case 'await-sandbox':
       return await conversationSandboxes.waitForChange(conversation, sandbox, signal);
     case 'prepare-repository':
@@ -79,6 +79,19 @@ async function takeStep(
         startStatus === 'STARTING_AGENT' ? { startStatus: 'READY', executionStatus: 'idle', statusReason: null } : null,
       );
       return true;
+  }
+}
+
+/** If the runtime does not resume the sandbox now, the start waits, and a later sweep tries again. */
+async function resumeSandbox(deps: StepDeps, conversation: Conversation): Promise<boolean> {
+  try {
+    await deps.conversationSandboxes.resume(conversation);
+    return true;
+  } catch (error) {
+    if (!isFailureOf(error, 'runtime_unavailable', 'runtime_timeout')) throw error;
+    deps.conversationSandboxes.addWaiting(conversation);
+    await writeProgress(deps, conversation, reasonOfFailure(error));
+    return false;
   }
 }
 

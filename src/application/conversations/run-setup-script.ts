@@ -33,7 +33,7 @@ export async function hasSetupScript(
   try {
     return (await runtime.files.stat(sandbox.instanceId, path, true, signal)).type === 'file';
   } catch (error) {
-    if (isFailureOf(error, 'file_not_found') || isFailureOf(error, 'wrong_file_type')) return false;
+    if (isFailureOf(error, 'file_not_found', 'wrong_file_type')) return false;
     throw error;
   }
 }
@@ -72,7 +72,7 @@ export async function runSetupScript(
   } catch (error) {
     if (signal.aborted || !isFailure(error) || isFailureOf(error, 'store_unavailable')) throw error;
     const cause = reasonOfFailure(error);
-    const isUncertain = isFailureOf(error, 'runtime_timeout') || isFailureOf(error, 'runtime_unavailable');
+    const isUncertain = isFailureOf(error, 'runtime_timeout', 'runtime_unavailable');
     if (isUncertain) return { data: { executionId, status: 'running' }, reason: { code: 'setup_script_unconfirmed', cause } };
     return { data: { executionId, status: 'failed' }, reason: failedBy(cause) };
   }

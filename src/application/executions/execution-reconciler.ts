@@ -227,7 +227,7 @@ function isDue({ deadline, begun, startedAt, statusReason }: ExecutionRecord, no
 
 /** Returns true if the runtime does not have the execution or its sandbox. */
 function isGone(error: unknown): boolean {
-  return isFailureOf(error, 'execution_not_found') || isFailureOf(error, 'sandbox_not_found');
+  return isFailureOf(error, 'execution_not_found', 'sandbox_not_found');
 }
 
 /** Rethrows the error, unless the runtime does not have the execution or its sandbox. */

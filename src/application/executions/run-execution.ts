@@ -69,7 +69,7 @@ async function startNew(
     // After an unexpected error the start is over, unless this process ends. If the runtime can't say what runs, a sweep asks again.
     if (!isFailure(error) && !reconciler.closing.aborted) await reconciler.refresh(execution, sandbox, false).catch(() => {});
     // The runtime refused the command, so it does not run. After other failures it may run.
-    if (isFailureOf(error, 'sandbox_not_running') || isFailureOf(error, 'invalid_request')) await store.executions.withdraw(execution.id);
+    if (isFailureOf(error, 'sandbox_not_running', 'invalid_request')) await store.executions.withdraw(execution.id);
     throw error;
   }
 }

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { Failure } from '../../../src/domain/failure.ts';
 import type { Store } from '../../../src/ports/store.ts';
+import { Faults } from '../mortal.ts';
 import { createReady, gate, withLateTurns } from './support.ts';
 import { calm, createOne, passSeconds, plain, said, told, until } from './world.ts';
 
@@ -214,4 +215,27 @@ test('a shutdown ends turns and completes, even if the engine does not list its 
   expect(await w.record()).toMatchObject({ turn: null, statusReason: { code: 'interrupted_by_shutdown' } });
   expect(w.host.running).toEqual([]);
   listing.open();
+});
+
+test('a start whose sandbox is not resumed by its runtime tries again after pauses, and is READY in the end', async () => {
+  const faults = new Faults();
+  const w = createOne({ faults });
+  const { id: sandboxId } = await w.sandboxes.start('me', { specId: null });
+  await until(async () => (await w.sandboxes.get('me', sandboxId)).status === 'RUNNING');
+  await w.sandboxes.pause('me', sandboxId, 'freeze');
+  faults.plan(...Array.from({ length: 3 }, () => ({ call: 'resume', what: 'unavailable', when: 'before' }) as const));
+  const { conversation: { id } } = await w.conversations.start('me', { ...plain, sandboxId });
+  await until(async () => (await w.sandboxes.get('me', sandboxId)).refused);
+  await calm();
+  const attempts = () => w.mortal.calls.filter((call) => call === 'runtime.resume').length;
+  expect(attempts()).toBe(1);
+  expect(await w.store.conversations.find(id)).toMatchObject({ startStatus: 'WAITING_FOR_SANDBOX', statusReason: { failure: 'runtime_unavailable' } });
+  // After 1, 2 and 4 seconds.
+  for (let seconds = 0; seconds < 8; seconds += 1) {
+    await passSeconds(w.clock, 1);
+    await w.reconciler.sweep();
+    await calm();
+  }
+  expect(await w.store.conversations.find(id)).toMatchObject({ startStatus: 'READY' });
+  expect(attempts()).toBe(4);
 });

@@ -60,6 +60,8 @@ export interface WorldOptions {
   readonly brings?: Readonly<Record<string, string>>;
   /** The command that runs as an execution. */
   readonly command?: MemoryCommand;
+  /** The faults of the calls on ports. */
+  readonly faults?: Faults;
 }
 
 const owner = 'me';
@@ -160,7 +162,7 @@ export type World = ReturnType<typeof createWorld>;
 /** A world with one process. */
 export function createOne(options: WorldOptions = {}) {
   const world = createWorld(options);
-  return { ...world, ...world.boot() };
+  return { ...world, ...world.boot(options.faults) };
 }
 
 /** Returns the kind and the data of the events of these kinds. */

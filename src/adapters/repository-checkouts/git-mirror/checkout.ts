@@ -69,7 +69,7 @@ export function createCheckout(
           const head = await askHead(git, request, options, within);
           return { commit: head?.oid ?? null, isDefault: head?.isDefault ?? false };
         } catch (error) {
-          if (isFailureOf(error, 'branch_not_found') || isFailureOf(error, 'repository_empty')) return { commit: null, isDefault: false };
+          if (isFailureOf(error, 'branch_not_found', 'repository_empty')) return { commit: null, isDefault: false };
           throw error;
         }
       }),
