@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Skep } from '../../application/skep.ts';
 import { expiresAt } from '../../domain/idle-policy.ts';
 import { Failure } from '../../domain/failure.ts';
+import { parameterLimits } from '../../domain/sandbox-parameters.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { Sandbox, SandboxStatus } from '../../domain/sandbox.ts';
 import { claimOf, idempotencyHeaders, toTimestamp } from '../http/common-schemas.ts';
@@ -30,7 +31,7 @@ export function unsupported(what: string, instead = 'docs/e2b.md lists what work
   return new ConnectError('unimplemented', `Skep has no ${what} for E2B's clients. ${instead}`);
 }
 
-const seconds = z.int().min(1);
+const seconds = z.int().min(1).max(parameterLimits.timeoutSeconds);
 const { env, metadata } = sandboxParameterFields;
 
 /** A member of which only the neutral value is allowed. */

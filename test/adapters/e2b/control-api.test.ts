@@ -43,6 +43,15 @@ describe('the sandboxes of E2B clients', () => {
     expect([first.status, object(second)['sandboxID'], other.status]).toEqual([201, object(first)['sandboxID'], 409]);
   });
 
+  test('refuses a timeout beyond the largest time that a response can show', async () => {
+    const { as, world, id } = await openDoor();
+    const ann = as(world.keys.ann);
+    const timeout = 9e12;
+    expect((await ann('POST', '/e2b/v2/sandboxes', { templateID: 'base', timeout })).status).toBe(400);
+    expect((await ann('POST', `/e2b/sandboxes/${id}/timeout`, { timeout })).status).toBe(400);
+    expect((await ann('GET', '/e2b/v2/sandboxes')).body).toMatchObject([{ sandboxID: id }]);
+  });
+
   test('limits the timeout of a sandbox to the maximum life of its spec', async () => {
     const world = await startWorld({ specs: [{ id: 'short', rest: { freezeAfterMs: null, stopAfterMs: null, deleteAfterMs: null, maxLifeMs: 60_000 } }], server: { mounts: [e2b] } });
     const ann: Client = (method, path, body) => createClient(world.url, null)(method, path, body, { 'X-API-Key': world.keys.ann });
