@@ -1127,7 +1127,7 @@ export interface ApiFailures {
   readonly execution_limit_reached: { readonly limit: string; readonly max: number; readonly retry_after_seconds: number };
   readonly execution_not_found: { readonly execution_id: string };
   readonly file_not_found: { readonly path: string };
-  readonly forbidden: object;
+  readonly forbidden: { readonly access: 'full' | 'read' | 'admin' | null };
   readonly freeze_unsupported: { readonly runtime: string };
   readonly idempotency_conflict: { readonly key: string };
   readonly input_closed: { readonly execution_id: string };

@@ -1,10 +1,12 @@
 import type { FileType } from './file-entry.ts';
+import type { KeyAccess } from './principal.ts';
 import type { Reason } from './reason.ts';
 
 /** A new code does not compile until every table that maps failures has an entry for it. `retryAfterSeconds` is at least 1. */
 export interface FailureContexts {
   unauthorized: Readonly<Record<string, never>>;
-  forbidden: { readonly action: string };
+  /** `access` is what the key needs for the action. Null: no key may do it. */
+  forbidden: { readonly action: string; readonly access: Exclude<KeyAccess, 'read'> | null };
   /** A key with this name exists that is not revoked. */
   key_name_taken: { readonly name: string };
   key_not_found: { readonly id: string };

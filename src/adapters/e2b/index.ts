@@ -59,7 +59,9 @@ function controlHandler({ method, handle }: ControlRoute): HttpHandler {
     const { http, request, response } = context;
     context.credential = headerOf(request, 'x-api-key');
     context.caller = await http.authenticator.authenticate(request, context.credential);
-    if (method !== 'get' && context.caller.access === 'read') throw new Failure('forbidden', { action: 'change a sandbox' });
+    if (method !== 'get' && context.caller.access === 'read') {
+      throw new Failure('forbidden', { action: 'change a sandbox', access: 'full' });
+    }
     const bytes = await readBytes(request, response);
     const id = String(request.params['id'] ?? '');
     const body = await handle({ context, id, body: bytes.length > 0 ? parseBody(bytes) : {} });

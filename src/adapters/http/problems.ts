@@ -2,6 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import { z } from 'zod';
 import { Failure, isFailure, type AnyFailure, type FailureContexts } from '../../domain/failure.ts';
 import { fileTypes } from '../../domain/file-entry.ts';
+import { keyAccesses } from '../../domain/principal.ts';
 import { sandboxStatusSchema } from '../shared/event-data-schemas.ts';
 import { sentenceOf, sentenceOfFailure } from '../shared/status-and-error-messages.ts';
 import { snakeCase } from '../shared/letter-case.ts';
@@ -59,7 +60,7 @@ const wrongLimit = { loc: ['query', 'limit'], msg: 'must be a whole number', typ
 
 const rows: Rows = {
   unauthorized: [401, {}],
-  forbidden: [403, { action: 'start a sandbox' }],
+  forbidden: [403, { action: 'start a sandbox', access: 'full' }],
   origin_forbidden: [403, {}],
   login_code_invalid: [403, {}],
   not_found: [404, {}],
@@ -239,9 +240,8 @@ export const problemSchema = z
     name: z.string().optional().meta({ description: 'The name of a key.' }),
     key: z.string().optional().meta({ description: 'The idempotency key.' }),
     limit: z.string().optional().meta({ description: 'The limit that is reached.' }),
-    max: z.int().optional(),
-    limit_bytes: z.int().optional(),
-    limit_ms: z.int().optional(),
+    ...Object.fromEntries(['max', 'limit_bytes', 'limit_ms'].map((name) => [name, z.int().optional()])),
+    access: z.enum(keyAccesses).nullable().optional().meta({ description: 'The access that a key needs; null if no key may.' }),
     incident: z.string().optional().meta({ description: "The id of this error in the server's log." }),
     listing: z.string().optional().meta({ description: 'What the git provider cannot list.' }),
     pushed: z.object({ branch: z.string(), commit: z.string() }).optional().meta({ description: 'What was pushed before it failed.' }),

@@ -170,7 +170,7 @@ async function authorize(context: RequestContext, { method, adminOnly = false, s
   const { access } = context.principal;
   if (adminOnly ? access === 'admin' : method === 'get' || access !== 'read') return;
   // The sentence is "This key may not ...".
-  throw new Failure('forbidden', { action: summary.charAt(0).toLowerCase() + summary.slice(1) });
+  throw new Failure('forbidden', { action: summary.charAt(0).toLowerCase() + summary.slice(1), access: adminOnly ? 'admin' : 'full' });
 }
 
 async function authenticate(context: RequestContext): Promise<void> {

@@ -18,7 +18,11 @@ export class Keys {
    */
   async create(caller: Principal, asked: NewApiKey): Promise<CreatedApiKey> {
     const { userId = caller.userId } = asked;
-    if (caller.access !== 'admin' || (caller.repositories ?? null) !== null) throw new Failure('forbidden', { action: 'make a key' });
+    const isLimited = (caller.repositories ?? null) !== null;
+    if (caller.access !== 'admin' || isLimited) {
+      const action = isLimited ? 'make a key, because it is limited to repositories' : 'make a key';
+      throw new Failure('forbidden', { action, access: 'admin' });
+    }
     return await this.#keys().create({ ...asked, userId });
   }
 

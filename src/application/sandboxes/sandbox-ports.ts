@@ -38,7 +38,7 @@ export async function authorizePort(
   try {
     const principal = await visitor.identify(!isPublic);
     if (sandbox === null || !isInScope(sandbox.ownerId, scopeOf(principal))) throw new Failure('sandbox_not_found', { id });
-    if (principal.access === 'read') throw new Failure('forbidden', { action: 'reach the ports of a sandbox' });
+    if (principal.access === 'read') throw new Failure('forbidden', { action: 'reach the ports of a sandbox', access: 'full' });
     return requireExposed(sandbox, port, false);
   } catch (error) {
     const isRefused = (['unauthorized', 'forbidden', 'sandbox_not_found'] as const).some((code) => isFailureOf(error, code));

@@ -58,13 +58,13 @@ describe('problem details', () => {
   test('are `forbidden` for a change with a read-only key', async () => {
     const reader = world.client(world.keys.reader);
     expect(await reader('GET', `${sandboxes}/search`)).toMatchObject({ status: 200 });
-    expectProblem(await reader('POST', sandboxes), 'forbidden');
-    expectProblem(await reader('DELETE', `${sandboxes}/sb-1`), 'forbidden');
-    expectProblem(await reader('POST', `${sandboxes}/sb-1/pause`), 'forbidden');
-    expectProblem(await reader('POST', `${sandboxes}/sb-1/resume`), 'forbidden');
-    expectProblem(await reader('POST', '/api/v1/app-conversations'), 'forbidden');
-    expectProblem(await reader('DELETE', '/api/v1/app-conversations/conv-1'), 'forbidden');
-    for (const path of ['messages', 'cancel', 'permissions/perm-1']) expectProblem(await reader('POST', `/api/v1/app-conversations/conv-1/${path}`), 'forbidden');
+    expectProblem(await reader('POST', sandboxes), 'forbidden', { access: 'full' });
+    expectProblem(await reader('DELETE', `${sandboxes}/sb-1`), 'forbidden', { access: 'full' });
+    expectProblem(await reader('POST', `${sandboxes}/sb-1/pause`), 'forbidden', { access: 'full' });
+    expectProblem(await reader('POST', `${sandboxes}/sb-1/resume`), 'forbidden', { access: 'full' });
+    expectProblem(await reader('POST', '/api/v1/app-conversations'), 'forbidden', { access: 'full' });
+    expectProblem(await reader('DELETE', '/api/v1/app-conversations/conv-1'), 'forbidden', { access: 'full' });
+    for (const path of ['messages', 'cancel', 'permissions/perm-1']) expectProblem(await reader('POST', `/api/v1/app-conversations/conv-1/${path}`), 'forbidden', { access: 'full' });
     expectProblem(await reader('POST', '/nowhere'), 'not_found');
   });
 

@@ -106,6 +106,6 @@ test('only an administrator can read the settings', async () => {
   expect(await get(world.keys.admin)).toMatchObject({
     status: 200, body: { items: [{ key: 'api_key', variable: 'SKEP_API_KEY', source: 'environment', value: null, is_secret: true, form: 'a key' }] },
   });
-  expect(await get(world.keys.ann)).toMatchObject({ status: 403, body: { code: 'forbidden' } });
+  expect(await get(world.keys.ann)).toMatchObject({ status: 403, body: { code: 'forbidden', access: 'admin' } });
   await server.close();
 });

@@ -153,7 +153,7 @@ const examples: Examples = {
 };
 
 const failures: FailureContexts = {
-  unauthorized: {}, forbidden: { action: 'start sandboxes' },
+  unauthorized: {}, forbidden: { action: 'start sandboxes', access: 'full' },
   key_name_taken: { name: 'ci' }, key_not_found: { id: 'ci' }, keys_unsupported: {}, login_code_invalid: {},
   repository_not_found: { repository: 'acme/shop' },
   repository_forbidden: { provider: 'github', repository: 'acme/shop' },

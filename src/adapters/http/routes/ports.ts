@@ -43,9 +43,11 @@ export const portOperations = [
   }),
 ];
 
-/** Throws `forbidden` if the deployment can't check the caller's credential by its digest. */
+/** A link has only the digest of its maker's key. Throws `forbidden` if the deployment does not find a key by its digest. */
 function linkOf({ skep, credential, http: { options: { proxy } } }: RequestContext, { sandboxId, port, expiresAt }: PortGrant): string {
-  if (credential === null || skep.auth.authenticateDigest === undefined) throw new Failure('forbidden', { action: 'make a link' });
+  if (credential === null || skep.auth.authenticateDigest === undefined) {
+    throw new Failure('forbidden', { action: 'make a link, because this deployment does not find keys by their digests', access: null });
+  }
   if (proxy === undefined) throw new Failure('proxy_off', {});
   const token = createPortTokens(skep).encode([sandboxId, port, expiresAt, keyDigest(credential)]);
   return `${urlForBrowsers(proxy, sandboxId, port)}/?${linkParameter}=${token}`;
