@@ -89,8 +89,7 @@ function toEntry({ header }: Entry, content: AsyncIterable<Uint8Array>): TarEntr
 /** Returns the header of an entry. The parts in `below` are the start of its name. */
 export function tarHeader(entry: TarEntry, below: TarName): TarHeader {
   const nameOf = (parts: TarName): string => [...below, ...parts].join('/');
-  // The package writes a default instead of the mode 0, unless there is a bit that it leaves out.
-  const common = { name: nameOf(entry.parts), mode: entry.mode | 0o100_000, mtime: entry.modifiedAt };
+  const common = { name: nameOf(entry.parts), mode: entry.mode, mtime: entry.modifiedAt };
   if (entry.kind === 'directory') return { ...common, name: `${common.name}/`, type: 'directory' };
   if (entry.kind === 'file') return { ...common, type: 'file', size: entry.size };
   if (entry.kind === 'symlink') return { ...common, type: 'symlink', linkname: entry.target };

@@ -1,8 +1,7 @@
 import { posix } from 'node:path';
-import { pack } from 'tar-stream';
 import { quotedName, refusedFiles } from '../../../src/adapters/sandbox-runtime/sandbox-path.ts';
 import { type TarEntry, tarHeader, type TarName, throughLink } from '../../../src/adapters/sandbox-runtime/tar.ts';
-import { addEntry, tarOf } from '../../../src/adapters/shared/packed-tar.ts';
+import { tarEnd, tarEntry } from '../../../src/adapters/shared/packed-tar.ts';
 import { Failure } from '../../../src/domain/failure.ts';
 import type { MemoryFiles } from './sandbox-files.ts';
 
@@ -37,8 +36,7 @@ export async function unpack(files: MemoryFiles, directory: string, entries: Asy
 export function packed(files: MemoryFiles, path: string, signal: AbortSignal): ReadableStream<Uint8Array> {
   const paths = files.below(path);
   if (paths.length === 0) throw new Failure('file_not_found', { path });
-  const tar = pack();
-  const fill = async (): Promise<void> => {
+  const tar = async function* (): AsyncGenerator<Uint8Array, void> {
     for (const one of paths) {
       signal.throwIfAborted();
       const node = files.node(one);
@@ -47,10 +45,11 @@ export function packed(files: MemoryFiles, path: string, signal: AbortSignal): R
       const content = node.kind === 'file' ? once(node.content) : undefined;
       const entry: TarEntry =
         node.kind === 'file' ? { ...node, parts, size: node.content.byteLength, content: once(node.content) } : { ...node, parts };
-      await addEntry(tar, tarHeader(entry, []), content);
+      yield* tarEntry(tarHeader(entry, []), content);
     }
+    yield tarEnd;
   };
-  return ReadableStream.from(tarOf(tar, fill));
+  return ReadableStream.from(tar());
 }
 
 function requireDirectory(files: MemoryFiles, path: string): void {

@@ -1,11 +1,10 @@
 import { createReadStream } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { pack, type Pack } from 'tar-stream';
 import type { GitIdentity } from '../../../domain/change.ts';
 import type { WorkTreeRequest } from '../../../ports/repository-checkouts.ts';
 import { type GitRunner, isSha256 } from '../../shared/git-process.ts';
-import { addEntry, tarOf } from '../../shared/packed-tar.ts';
+import { tarEnd, tarEntry } from '../../shared/packed-tar.ts';
 import { isUrl, writableIdentity } from './mirror-git.ts';
 import { lastFileName } from './mirror-folder.ts';
 import type { Head } from './remote-head.ts';
@@ -18,31 +17,30 @@ export async function* archiveParts(
   exported: string | null,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
-  const tar = pack();
-  const end = (): unknown => (exported === null ? tar.finalize() : tar.push(null));
-  yield* tarOf(tar, () => writeDotGit(tar, dotGitFiles(head, request), exported, signal), end);
-  if (exported !== null) yield* gitArchive(git, exported, signal);
+  yield* dotGit(dotGitFiles(head, request), exported, signal);
+  if (exported === null) yield tarEnd;
+  else yield* gitArchive(git, exported, signal);
 }
 
 // Users and programs write into `hooks` and `info` without creating them, because every `git init` and `git clone` does.
 const folders = ['', 'hooks/', 'info/', 'objects/', 'objects/info/', 'objects/pack/', 'refs/', 'refs/heads/', 'refs/tags/'];
 const remoteFolders = ['refs/remotes/', 'refs/remotes/origin/'];
 
-async function writeDotGit(tar: Pack, files: ReadonlyMap<string, string>, exported: string | null, signal: AbortSignal): Promise<void> {
+async function* dotGit(files: ReadonlyMap<string, string>, exported: string | null, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   const mtime = new Date();
   for (const name of [...folders, ...(files.has('refs/remotes/origin/HEAD') ? remoteFolders : [])]) {
-    await addEntry(tar, { name: `.git/${name}`, type: 'directory', mode: 0o755, mtime });
+    yield* tarEntry({ name: `.git/${name}`, type: 'directory', mode: 0o755, mtime });
   }
   for (const [name, text] of files) {
     const content = Buffer.from(text);
-    await addEntry(tar, { name: `.git/${name}`, mode: 0o644, size: content.length, mtime }, [content]);
+    yield* tarEntry({ name: `.git/${name}`, mode: 0o644, size: content.length, mtime }, [content]);
   }
   if (exported === null) return;
   for (const name of await exportedNames(exported)) {
     const path = join(exported, name);
     const { size } = await stat(path);
     const header = { name: `.git/${name}`, mode: name.startsWith('objects/') ? 0o444 : 0o644, size, mtime };
-    await addEntry(tar, header, createReadStream(path, { highWaterMark: 256 * 1024, signal }));
+    yield* tarEntry(header, createReadStream(path, { highWaterMark: 256 * 1024, signal }));
   }
 }
 

@@ -1,8 +1,7 @@
 import { posix } from 'node:path';
 import { Readable } from 'node:stream';
 import type Docker from 'dockerode';
-import { pack, type Pack } from 'tar-stream';
-import { addEntry, tarOf } from '../../shared/packed-tar.ts';
+import { tarEnd, tarEntry } from '../../shared/packed-tar.ts';
 import { partsBelow, quotedName, refusedFiles } from '../sandbox-path.ts';
 import { tarEntries, type TarEntry, tarHeader, type TarName, throughLink } from '../tar.ts';
 import { ContainerFiles, type Owner, root, unpackFailure } from './container-files.ts';
@@ -86,12 +85,12 @@ async function unpack(target: Target, archive: ReadableStream<Uint8Array>, signa
     let next = await batches.next();
     while (next.done !== true) {
       await parents.lookUp(next.value);
-      const tar = pack();
-      const part = tarOf(tar, async () => {
-        for (; next.done !== true && parents.knows(next.value); next = await batches.next()) await addBatch(target, tar, next.value);
-      });
+      const part = async function* (): AsyncGenerator<Uint8Array, void> {
+        for (; next.done !== true && parents.knows(next.value); next = await batches.next()) yield* packBatch(target, next.value);
+        yield tarEnd;
+      };
       // Unpacks from the root, since the engine refuses a link that leads out of the target directory.
-      await files.unpack({ path: '/', noOverwriteDirNonDir: '1' }, part, signal);
+      await files.unpack({ path: '/', noOverwriteDirNonDir: '1' }, part(), signal);
     }
   } catch (error) {
     throw unpackFailure(error);
@@ -101,13 +100,15 @@ async function unpack(target: Target, archive: ReadableStream<Uint8Array>, signa
   }
 }
 
-async function addBatch({ container, base, parents, owner, below }: Target, tar: Pack, batch: readonly TarEntry[]): Promise<void> {
+async function* packBatch(
+  { container, base, parents, owner, below }: Target, batch: readonly TarEntry[],
+): AsyncGenerator<Uint8Array, void> {
   for (const entry of batch) {
     requireReachable(container, posix.join(base, ...entry.parts), 'directory');
-    for (const parts of parents.enter(entry)) await addEntry(tar, { ...tarHeader(newDirectory(parts), below), ...owner });
+    for (const parts of parents.enter(entry)) yield* tarEntry({ ...tarHeader(newDirectory(parts), below), ...owner });
     // An archive may not change the root of a container.
     if (below.length + entry.parts.length === 0) continue;
-    await addEntry(tar, { ...tarHeader(entry, below), ...owner }, entry.kind === 'file' ? entry.content : undefined);
+    yield* tarEntry({ ...tarHeader(entry, below), ...owner }, entry.kind === 'file' ? entry.content : []);
   }
 }
 

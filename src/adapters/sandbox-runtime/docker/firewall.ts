@@ -2,12 +2,12 @@ import { createHash, randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import type Docker from 'dockerode';
-import { pack } from 'tar-stream';
 import { outputTail } from '../../../domain/output-tail.ts';
 import { type Engine, messageOf, removeContainer, statusOf, tryStart, unlessMissing } from './engine.ts';
 import { engineStartedAt } from './engine-info.ts';
 import { createFrameReader } from './execution-output.ts';
 import { labels } from './labels.ts';
+import { tarOfOne } from './single-entry-tar.ts';
 
 /** The prefix of a bridge's name, by the kind of its network. The firewall's rules select bridges by it. */
 export const bridgePrefixes = { isolated: 'skepi', shared: 'skeps' } as const;
@@ -117,11 +117,10 @@ export class Firewall {
   }
 
   async #importImage(): Promise<void> {
-    const archive = pack();
-    archive.entry({ name: '.skep' }, 'An empty image for the firewall rules of sandboxes.\n');
-    archive.finalize();
+    const text = Buffer.from('An empty image for the firewall rules of sandboxes.\n');
+    const archive = Readable.from(tarOfOne({ name: '.skep', size: text.length }, [text]));
     const [repo, tag] = emptyImage.split(':');
-    await buffer(await this.#engine.call(() => this.#engine.docker.importImage(Readable.from(archive), { repo, tag })));
+    await buffer(await this.#engine.call(() => this.#engine.docker.importImage(archive, { repo, tag })));
   }
 
   /** Creates the container, without the folders that the machine does not have. */

@@ -1,39 +1,11 @@
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
-import { extract, type Header, pack } from 'tar-stream';
-import { type TarHeader, withPax } from '../../shared/packed-tar.ts';
+import { extract, type Header } from 'tar-stream';
+import { blockBytes, tarEnd, tarEntry } from '../../shared/packed-tar.ts';
 
-const blockBytes = 512;
-
-/**
- * Yields a tar of one entry. Passes the content on unchanged, which is faster than `addEntry` with its several streams. If the content is
- * shorter than the header says, the tar ends with it.
- */
-export async function* tarOfOne(header: TarHeader, content?: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
-  const { size = 0 } = header;
-  let left = size;
-  yield await headOf({ ...header, size });
-  for await (const chunk of content ?? []) {
-    left -= chunk.length;
-    yield chunk;
-  }
-  if (left === 0) yield Buffer.alloc(paddingOf(size) + 2 * blockBytes);
-}
-
-function paddingOf(size: number): number {
-  return (blockBytes - (size % blockBytes)) % blockBytes;
-}
-
-/** Returns the blocks of a tar before the entry's content. */
-async function headOf(header: TarHeader): Promise<Uint8Array> {
-  const tar = pack();
-  tar.on('error', () => {});
-  tar.entry(withPax(header), () => {}).on('error', () => {});
-  await once(tar, 'readable');
-  const parts: Uint8Array[] = [];
-  for (let part: unknown = tar.read(); part instanceof Uint8Array; part = tar.read()) parts.push(part);
-  tar.destroy();
-  return Buffer.concat(parts);
+export async function* tarOfOne(...entry: Parameters<typeof tarEntry>): AsyncGenerator<Uint8Array, void> {
+  yield* tarEntry(...entry);
+  yield tarEnd;
 }
 
 /** The types of entries that extend the header of the next one. */
@@ -51,7 +23,7 @@ export async function readHead(tar: Readable): Promise<Header | null> {
     extractor.write(block);
     if (!extensions.has(String.fromCharCode(block[typeOffset] ?? 0))) break;
     const size = Number.parseInt(block.toString('latin1', sizeOffset, sizeOffset + 11), 8);
-    if (size > 0) extractor.write(await readExactly(tar, size + paddingOf(size)));
+    if (size > 0) extractor.write(await readExactly(tar, Math.ceil(size / blockBytes) * blockBytes));
   }
   return await found.promise.finally(() => extractor.destroy());
 }

@@ -1,61 +1,56 @@
 import { fchmodSync, futimesSync, type Stats } from 'node:fs';
 import { type FileHandle, link, lstat, lutimes, open, readdir, readlink, symlink, unlink } from 'node:fs/promises';
-import type { Pack } from 'tar-stream';
-import { addEntry } from '../../shared/packed-tar.ts';
+import { tarEntry } from '../../shared/packed-tar.ts';
 import { errorCode, ignoring } from '../../shared/system-errors.ts';
 import { quotedName, refusedFiles } from '../sandbox-path.ts';
-import { type TarEntry, tarHeader, type TarName, throughLink } from '../tar.ts';
+import { type TarEntry, type TarName, throughLink } from '../tar.ts';
 import { chunkBytes, type Folder, isNotDirectory, FolderWalk, joinBytes, newFile, openFolder, readOnly } from './folder-walk.ts';
 
 const gone = (error: unknown): null => (isNotDirectory(error) ? null : ignoring('ENOENT')(error));
 
+type Tar = AsyncGenerator<Uint8Array, void>;
+
 /**
- * Adds the entry at the path with all its content. Leaves out everything except files, directories and links, and everything that is
- * removed meanwhile. Names are bytes, because they need not be UTF-8.
+ * Yields the tar entries of the path with all its content. Leaves out everything except files, directories and links, and everything that
+ * is removed meanwhile. Names are bytes, because they need not be UTF-8.
  */
-export async function addTree(tar: Pack, path: string | Buffer, name: Buffer): Promise<void> {
+export async function* packTree(path: string | Buffer, name: Buffer): Tar {
   const found = await lstat(path).catch(gone);
   if (found?.isDirectory() === true) {
     await using folder = await openFolder(path).catch(gone);
-    if (folder !== null) await addOpened(tar, folder, name);
+    if (folder !== null) yield* packFolder(folder, name);
   } else if (found?.isSymbolicLink() === true) {
-    const target = await readlink(path, 'buffer').catch(gone);
-    if (target !== null) await add(tar, found, { ...metaOf(found, name), kind: 'symlink', target: target.toString() }, name, target);
+    const linkname = await readlink(path, 'buffer').catch(gone);
+    if (linkname !== null) yield* tarEntry({ ...metaOf(found), name, type: 'symlink', linkname });
   } else if (found?.isFile() === true) {
     await using handle = await open(path, readOnly).catch(gone);
     const file = await handle?.stat();
     if (handle === null || file?.isFile() !== true) return;
-    await add(tar, file, { ...metaOf(file, name), kind: 'file', size: file.size, content: contentOf(handle, file.size) }, name);
+    yield* tarEntry({ ...metaOf(file), name, type: 'file', size: file.size }, contentOf(handle, file.size));
   }
 }
 
-export async function addOpened(tar: Pack, folder: Folder, name: Buffer): Promise<void> {
-  const found = await folder.handle.stat();
+export async function* packFolder(folder: Folder, name: Buffer): Tar {
   const directory = folder.within('.');
-  await add(tar, found, { ...metaOf(found, name), kind: 'directory' }, joinBytes(name, Buffer.alloc(0)));
+  yield* tarEntry({ ...metaOf(await folder.handle.stat()), name: joinBytes(name, Buffer.alloc(0)), type: 'directory' });
   for (const inner of (await readdir(directory, 'buffer')).toSorted((a, b) => Buffer.compare(a, b))) {
-    await addTree(tar, joinBytes(directory, inner), joinBytes(name, inner));
+    yield* packTree(joinBytes(directory, inner), joinBytes(name, inner));
   }
-}
-
-async function add(tar: Pack, { uid, gid }: Stats, entry: TarEntry, path: Buffer, linkpath?: Buffer): Promise<void> {
-  const names = { path, ...(linkpath !== undefined && { linkpath }) };
-  await addEntry(tar, { ...tarHeader(entry, []), uid, gid }, entry.kind === 'file' ? entry.content : undefined, names);
 }
 
 /** Yields exactly `size` bytes, even if the file changes. Missing bytes are zeros. */
-async function* contentOf(handle: FileHandle, size: number): AsyncGenerator<Uint8Array, void, void> {
+async function* contentOf(handle: FileHandle, size: number): Tar {
   for (let at = 0; at < size; ) {
-    const chunk = Buffer.alloc(Math.min(chunkBytes, size - at));
-    const { bytesRead } = await handle.read(chunk, 0, chunk.length, at);
-    const given = bytesRead === 0 ? chunk : chunk.subarray(0, bytesRead);
+    const length = Math.min(chunkBytes, size - at);
+    const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(length), { position: at });
+    const given = bytesRead === 0 ? Buffer.alloc(length) : buffer.subarray(0, bytesRead);
     at += given.length;
     yield given;
   }
 }
 
-function metaOf({ mode, mtime }: Stats, name: Buffer) {
-  return { parts: [name.toString()], mode: mode & 0o1777, modifiedAt: mtime };
+function metaOf({ mode, mtime, uid, gid }: Stats) {
+  return { mode: mode & 0o1777, mtime, uid, gid };
 }
 
 type Entry<K extends TarEntry['kind']> = Extract<TarEntry, { readonly kind: K }>;

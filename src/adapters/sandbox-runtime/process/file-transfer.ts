@@ -1,15 +1,14 @@
 import { lstat, mkdir } from 'node:fs/promises';
 import { join, posix } from 'node:path';
-import { pack } from 'tar-stream';
 import { Failure } from '../../../domain/failure.ts';
-import { tarOf } from '../../shared/packed-tar.ts';
+import { tarEnd } from '../../shared/packed-tar.ts';
 import { ignoring } from '../../shared/system-errors.ts';
 import { partsBelow, quotedName, refusedFiles, sandboxPath } from '../sandbox-path.ts';
 import { tarEntries, type TarName } from '../tar.ts';
-import { addOpened, addTree, unpackBelow } from './archives.ts';
+import { packFolder, packTree, unpackBelow } from './archives.ts';
 import type { Observer } from './observed-sandbox.ts';
 import { type Folder, isNotDirectory, openFolder, FolderWalk } from './folder-walk.ts';
-import { unavailable, withFailures } from './runtime-failures.ts';
+import { withFailures } from './runtime-failures.ts';
 
 export interface EnteredWorkspace {
   readonly workspace: Workspace;
@@ -50,18 +49,31 @@ export class FileTransfer {
     await using opened = stack;
     const asked = sandboxPath(path, 'path');
     const { folder, name } = await resolveParent(root, workspaceParts(asked, workspace, 'path'), path, opened);
-    const tar = pack();
     const top = Buffer.from(posix.basename(asked));
-    const stop = (): void => tar.destroy(ended.reason instanceof Error ? ended.reason : unavailable('it was ended'));
-    ended.addEventListener('abort', stop);
-    opened.defer(() => ended.removeEventListener('abort', stop));
-    if (ended.aborted) stop();
+    ended.throwIfAborted();
     const kept = opened.move();
-    const fill = async (): Promise<void> => {
-      await using _ = kept;
-      await withFailures(() => (name === null ? addOpened(tar, folder, top) : addTree(tar, folder.within(name), top)));
+    const tar = (async function* (): AsyncGenerator<Uint8Array, void> {
+      try {
+        yield* name === null ? packFolder(folder, top) : packTree(folder.within(name), top);
+      } finally {
+        await kept.disposeAsync();
+      }
+      // A reader may end at once when it has this, so nothing is left to do.
+      yield tarEnd;
+    })();
+    const end = async (): Promise<void> => {
+      await tar.return();
+      await kept.disposeAsync();
     };
-    return ReadableStream.from(tarOf(tar, fill));
+    // Does not wait for a reader that does not read on.
+    ended.addEventListener('abort', () => void end().catch(() => {}));
+    const pull = (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => withFailures(async () => {
+      const { done, value } = await tar.next();
+      ended.throwIfAborted();
+      if (done === true) controller.close();
+      else controller.enqueue(value);
+    });
+    return new ReadableStream({ pull, cancel: end }, { highWaterMark: 0 });
   }
 
   /** Opens the workspace of a sandbox. A removal ends the work through `ended`, and waits until the stack is disposed of. */
