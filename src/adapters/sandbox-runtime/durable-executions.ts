@@ -1,8 +1,7 @@
 import { Failure } from '../../domain/failure.ts';
 import type { Reason } from '../../domain/reason.ts';
 import type {
-  ExecutionStart, ExecutionState, OpenExecution, OpenExecutionStart, OutputRequest, OutputStream, SandboxExecutions, StreamOffsets,
-  TerminalSize,
+  ExecutionStart, ExecutionState, OpenExecution, OpenExecutionStart, OutputRequest, OutputStream, SandboxExecutions, TerminalSize,
 } from '../../ports/sandbox-executions.ts';
 import { createSingleFlight } from '../shared/single-flight.ts';
 import { raceSignal, realTimers, sleep } from '../shared/timeout.ts';
@@ -29,7 +28,6 @@ const inputClosedCode = 5;
  */
 export class DurableExecutions implements SandboxExecutions {
   readonly #host: ExecutionHost;
-  readonly #reader: ExecutionReader;
   /** The executions that this process started and still has in memory. */
   readonly #local = new Map<string, AttachedExecution>();
   /** How many bytes of output came since the last check of their memory. */
@@ -38,7 +36,6 @@ export class DurableExecutions implements SandboxExecutions {
 
   constructor(host: ExecutionHost) {
     this.#host = host;
-    this.#reader = new ExecutionReader(host);
   }
 
   async start(sandboxId: string, start: ExecutionStart, signal: AbortSignal): Promise<ExecutionState> {
@@ -47,17 +44,18 @@ export class DurableExecutions implements SandboxExecutions {
   }
 
   async state(sandboxId: string, executionId: string): Promise<ExecutionState> {
-    return this.#find(sandboxId, executionId)?.state ?? this.#reader.readState(sandboxId, executionId);
+    const { local, reader } = this.#at(sandboxId, executionId);
+    return local?.state ?? reader.readState();
   }
 
   async ended(sandboxId: string, executionId: string, signal: AbortSignal): Promise<ExecutionState> {
-    const local = this.#find(sandboxId, executionId);
+    const { local, reader } = this.#at(sandboxId, executionId);
     if (local !== undefined) {
       const state = await raceSignal(local.ended, signal);
       if (!local.isEndUncertain) return state;
     }
     for (let waitMs = firstWaitMs; ; waitMs = Math.min(2 * waitMs, longestWaitMs)) {
-      const state = await this.#reader.readState(sandboxId, executionId, true, signal);
+      const state = await reader.readState(true, signal);
       if (state.status !== 'running') return state;
       // The sandbox may have removed the file that the script waits for. Then each wait returns at once.
       await sleep(realTimers, waitMs, signal);
@@ -68,24 +66,24 @@ export class DurableExecutions implements SandboxExecutions {
     sandboxId: string, executionId: string, request: OutputRequest, signal: AbortSignal,
   ): Promise<ReadableStream<Uint8Array>> {
     signal.throwIfAborted();
-    const local = this.#find(sandboxId, executionId);
-    if (local !== undefined) return streamOf(signal, (cancelled) => this.#readLocal(local, sandboxId, executionId, request, cancelled));
+    const { local, reader } = this.#at(sandboxId, executionId);
+    if (local !== undefined) return streamOf(signal, (cancelled) => readLocal(local, reader, request, cancelled));
     // Throws if the execution does not exist.
-    await this.#reader.readState(sandboxId, executionId, false, signal);
-    return streamOf(signal, (cancelled) => this.#reader.read(sandboxId, executionId, request, cancelled));
+    await reader.readState(false, signal);
+    return streamOf(signal, (cancelled) => reader.read(request, cancelled));
   }
 
   async write(
     sandboxId: string, executionId: string, content: ReadableStream<Uint8Array>, close: boolean, signal: AbortSignal,
   ): Promise<void> {
-    const local = this.#find(sandboxId, executionId);
+    const { local, reader } = this.#at(sandboxId, executionId);
     if (local !== undefined) {
-      await this.#reader.requireRunning(sandboxId);
+      await reader.requireRunning();
       await local.write(content, close, signal);
-      if (local.isDurable && close) await this.#reader.runToEnd(sandboxId, executionId, scripts.input('none', 'starter'), signal);
+      if (local.isDurable && close) await reader.runToEnd(scripts.input('none', 'starter'), signal);
       return;
     }
-    const execution = await this.#reader.start(sandboxId, executionId, scripts.input('any', close ? 'all' : ''), signal);
+    const execution = await reader.start(scripts.input('any', close ? 'all' : ''), signal);
     const handedOver = content.pipeTo(execution.stdin, { signal }).then(() => true, () => false);
     const code = await killOnFailure(execution, () => raceSignal(execution.exited, signal));
     if (code === 4) throw executionNotFound(executionId);
@@ -95,23 +93,23 @@ export class DurableExecutions implements SandboxExecutions {
 
   async signal(sandboxId: string, executionId: string, signalName: string): Promise<void> {
     const script = scripts.signal(signalNumber(signalName), this.#host.mark(sandboxId, executionId));
-    const local = this.#find(sandboxId, executionId);
+    const { local, reader } = this.#at(sandboxId, executionId);
     if (local?.isDurable === false) return local.execution.kill();
-    if (local !== undefined && local.state.status !== 'running') return void (await this.#reader.requireRunning(sandboxId));
-    await this.#reader.runToEnd(sandboxId, executionId, script);
+    if (local !== undefined && local.state.status !== 'running') return void (await reader.requireRunning());
+    await reader.runToEnd(script);
     if (signalName === 'SIGKILL') local?.release();
   }
 
   async resize(sandboxId: string, executionId: string, size: TerminalSize): Promise<void> {
-    const local = this.#find(sandboxId, executionId);
+    const { local, reader } = this.#at(sandboxId, executionId);
     if (local !== undefined && local.state.status !== 'running') return;
-    if (local?.isDurable !== false) return this.#reader.runToEnd(sandboxId, executionId, scripts.resize(size));
-    await this.#reader.requireRunning(sandboxId);
+    if (local?.isDurable !== false) return reader.runToEnd(scripts.resize(size));
+    await reader.requireRunning();
     await local.execution.resize?.(size);
   }
 
   async remove(sandboxId: string, executionId: string): Promise<void> {
-    const local = this.#find(sandboxId, executionId);
+    const { local } = this.#at(sandboxId, executionId);
     if (local?.isDurable === false) await local.execution.kill();
     else await this.#host.remove(sandboxId, executionId);
     this.#local.delete(keyOf(sandboxId, executionId));
@@ -139,16 +137,17 @@ export class DurableExecutions implements SandboxExecutions {
       ...(workingDir !== undefined && { workingDir }),
       kill: () => (durable ? this.#host.remove(sandboxId, executionId) : execution.kill()),
       handedOver: { bytes: 0, isCut: false },
-      forgetBefore: (offsets) => this.#forgetBefore(sandboxId, executionId, offsets),
+      forgetBefore: ({ stdin, stdout }) => this.#at(sandboxId, executionId).reader.runToEnd(scripts.forget(stdin, stdout)),
       // Does nothing: closing the runtime leaves the execution.
       leave: () => {},
     };
   }
 
   async reopen(sandboxId: string, executionId: string, after: number, signal: AbortSignal): Promise<OpenExecution> {
-    const { status, stderr: errors } = await this.#reader.readState(sandboxId, executionId, false, signal);
+    const { reader } = this.#at(sandboxId, executionId);
+    const { status, stderr: errors } = await reader.readState(false, signal);
     if (status === 'lost') throw executionNotFound(executionId);
-    const feeder = await this.#reader.start(sandboxId, executionId, scripts.feed(), signal);
+    const feeder = await reader.start(scripts.feed(), signal);
     // The feeder ends when its input ends. If it were killed, its count of passed bytes would be wrong.
     feeder.outlive();
     const { line } = await readFirstLine(feeder, signal);
@@ -156,7 +155,7 @@ export class DurableExecutions implements SandboxExecutions {
     const [bytes, isCut] = line?.split(' ') ?? [];
     const over = new AbortController();
     const output = (stream: OutputStream, from: number): ReadableStream<Uint8Array> =>
-      streamOf(over.signal, (cancelled) => this.#reader.read(sandboxId, executionId, { stream, after: from, follow: true }, cancelled));
+      streamOf(over.signal, (cancelled) => reader.read({ stream, after: from, follow: true }, cancelled));
     return {
       stdin: feeder.stdin,
       stdout: output('stdout', after),
@@ -169,13 +168,9 @@ export class DurableExecutions implements SandboxExecutions {
       },
       // An ended command accepts no more input.
       handedOver: { bytes: bytes === undefined ? Infinity : Number(bytes), isCut: isCut === 'cut' },
-      forgetBefore: (offsets) => this.#forgetBefore(sandboxId, executionId, offsets),
+      forgetBefore: ({ stdin, stdout }) => reader.runToEnd(scripts.forget(stdin, stdout)),
       leave: () => over.abort(new Error('the command is left to another process')),
     };
-  }
-
-  #forgetBefore(sandboxId: string, executionId: string, { stdin, stdout }: StreamOffsets): Promise<void> {
-    return this.#reader.runToEnd(sandboxId, executionId, scripts.forget(stdin, stdout));
   }
 
   async #start(sandboxId: string, start: ExecutionStart, signal: AbortSignal): Promise<ExecutionState> {
@@ -225,25 +220,26 @@ export class DurableExecutions implements SandboxExecutions {
     for (const key of this.#local.keys()) if (key.startsWith(keyOf(sandboxId, ''))) this.#local.delete(key);
   }
 
-  async *#readLocal(
-    local: AttachedExecution, sandboxId: string, executionId: string, request: OutputRequest, signal: AbortSignal,
-  ): AsyncGenerator<Uint8Array, void> {
-    let { after } = request;
-    const readOlder = (from: number, cancelled: AbortSignal): AsyncIterable<Uint8Array> =>
-      this.#reader.read(sandboxId, executionId, { ...request, after: from, follow: false }, cancelled);
-    for await (const chunk of local[request.stream].read(request, signal, local.isDurable ? readOlder : undefined)) {
-      after += chunk.length;
-      yield chunk;
-    }
-    // The connection may have been lost before the command ended.
-    if (local.isEndUncertain) yield* this.#reader.read(sandboxId, executionId, { ...request, after }, signal);
-  }
-
-  /** Returns undefined for an execution that has to be read from the sandbox. */
-  #find(sandboxId: string, executionId: string): AttachedExecution | undefined {
+  /** `local` is undefined for an execution that has to be read from the sandbox. */
+  #at(sandboxId: string, executionId: string): { readonly local: AttachedExecution | undefined; readonly reader: ExecutionReader } {
     const local = this.#local.get(keyOf(sandboxId, executionId));
-    return local?.isEndUncertain === true ? undefined : local;
+    const reader = new ExecutionReader(this.#host, sandboxId, executionId);
+    return { local: local?.isEndUncertain === true ? undefined : local, reader };
   }
 }
 
 const keyOf = (sandboxId: string, executionId: string): string => `${sandboxId}/${executionId}`;
+
+async function* readLocal(
+  local: AttachedExecution, reader: ExecutionReader, request: OutputRequest, signal: AbortSignal,
+): AsyncGenerator<Uint8Array, void> {
+  let { after } = request;
+  const readOlder = (from: number, cancelled: AbortSignal): AsyncIterable<Uint8Array> =>
+    reader.read({ ...request, after: from, follow: false }, cancelled);
+  for await (const chunk of local[request.stream].read(request, signal, local.isDurable ? readOlder : undefined)) {
+    after += chunk.length;
+    yield chunk;
+  }
+  // The connection may have been lost before the command ended.
+  if (local.isEndUncertain) yield* reader.read({ ...request, after }, signal);
+}

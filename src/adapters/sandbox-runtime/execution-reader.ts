@@ -21,60 +21,63 @@ const Line = z.tuple([
   z.coerce.number(), z.coerce.number(), z.coerce.number(), z.coerce.number(),
 ]);
 
-/** Reads kept executions in their sandboxes, no matter which process started them. Uses scripts, or the files if no script can run. */
+/** Reads a kept execution in its sandbox, no matter which process started it. Uses scripts, or the files if no script can run. */
 export class ExecutionReader {
   readonly #host: ExecutionHost;
+  readonly #sandboxId: string;
+  readonly #executionId: string;
 
-  constructor(host: ExecutionHost) {
+  constructor(host: ExecutionHost, sandboxId: string, executionId: string) {
     this.#host = host;
+    this.#sandboxId = sandboxId;
+    this.#executionId = executionId;
   }
 
   /** Returns the state of the sandbox, and the id of its present life. Throws `sandbox_not_found`. */
-  async #observe(sandboxId: string): Promise<Awaited<ReturnType<ExecutionHost['observe']>>> {
-    const observed = await this.#host.observe(sandboxId);
-    if (observed.state === 'absent') throw new Failure('sandbox_not_found', { id: sandboxId });
+  async #observe(): Promise<Awaited<ReturnType<ExecutionHost['observe']>>> {
+    const observed = await this.#host.observe(this.#sandboxId);
+    if (observed.state === 'absent') throw new Failure('sandbox_not_found', { id: this.#sandboxId });
     return observed;
   }
 
-  /** Starts a script about an execution. Also throws `sandbox_not_running`. */
-  async start(sandboxId: string, executionId: string, script: ExecutionScript, signal: AbortSignal): Promise<HostExecution> {
-    return this.#host.run(sandboxId, await this.#command(sandboxId, executionId, script), signal, { executionId });
+  /** Starts a script about the execution. Also throws `sandbox_not_running`. */
+  async start(script: ExecutionScript, signal: AbortSignal): Promise<HostExecution> {
+    const command = this.#command(script, await this.requireRunning());
+    return this.#host.run(this.#sandboxId, command, signal, { executionId: this.#executionId });
   }
 
-  /** Runs a script about an execution to its end. The sandbox must be running. */
-  async runToEnd(sandboxId: string, executionId: string, script: ExecutionScript, signal: AbortSignal = neverAborts): Promise<void> {
-    const command = await this.#command(sandboxId, executionId, script);
-    const { code } = await withScriptTimeLimit(signal, (until) => runScript(this.#host, sandboxId, command, until));
-    if (code === 4) throw executionNotFound(executionId);
+  /** Runs a script about the execution to its end. The sandbox must be running. */
+  async runToEnd(script: ExecutionScript, signal: AbortSignal = neverAborts): Promise<void> {
+    const command = this.#command(script, await this.requireRunning());
+    const { code } = await withScriptTimeLimit(signal, (until) => runScript(this.#host, this.#sandboxId, command, until));
+    if (code === 4) throw executionNotFound(this.#executionId);
     if (isShellFailure(code)) throw noScriptResult;
   }
 
-  async #command(sandboxId: string, executionId: string, script: ExecutionScript): Promise<readonly string[]> {
-    return script(this.#folder(sandboxId, executionId), await this.requireRunning(sandboxId));
+  #command(script: ExecutionScript, lifeId: string): readonly string[] {
+    return script(`${this.#host.folder(this.#sandboxId)}/${this.#executionId}`, lifeId);
   }
 
   /** Returns the id of the sandbox's present life. Throws `sandbox_not_found` or `sandbox_not_running`. */
-  async requireRunning(sandboxId: string): Promise<string> {
-    const { state, lifeId } = await this.#observe(sandboxId);
-    if (state !== 'running') throw new Failure('sandbox_not_running', { id: sandboxId, status: state });
+  async requireRunning(): Promise<string> {
+    const { state, lifeId } = await this.#observe();
+    if (state !== 'running') throw new Failure('sandbox_not_running', { id: this.#sandboxId, status: state });
     return lifeId;
   }
 
-  async readState(
-    sandboxId: string, executionId: string, wait = false, signal: AbortSignal = neverAborts,
-  ): Promise<ExecutionState> {
+  async readState(wait = false, signal: AbortSignal = neverAborts): Promise<ExecutionState> {
     for (;;) {
       signal.throwIfAborted();
-      const { state, lifeId } = await this.#observe(sandboxId);
-      const command = scripts.state(wait)(this.#folder(sandboxId, executionId), lifeId);
-      const runToEnd = (until: AbortSignal): Promise<ScriptResult> => runScript(this.#host, sandboxId, command, until, !wait);
+      const { state, lifeId } = await this.#observe();
+      const command = this.#command(scripts.state(wait), lifeId);
+      const runToEnd = (until: AbortSignal): Promise<ScriptResult> => runScript(this.#host, this.#sandboxId, command, until, !wait);
       const result = await (wait ? runToEnd(signal) : withScriptTimeLimit(signal, runToEnd)).catch(nullIfNotRunning);
       if (result === null) {
-        const found = await this.#readStateFromFiles(sandboxId, executionId, state, lifeId, signal);
-        if (wait && found.status === 'running') await this.#waitForChange(sandboxId, state, lifeId, signal);
+        const found = await this.#readStateFromFiles(state, lifeId, signal);
+        if (wait && found.status === 'running') await this.#waitForChange(state, lifeId, signal);
         return found;
       }
-      if (result.code === 4) throw executionNotFound(executionId);
+      if (result.code === 4) throw executionNotFound(this.#executionId);
       const parsed = Line.safeParse(result.output.trim().split(' '));
       // If the line is invalid without an exit code, the sandbox was stopped meanwhile.
       if (parsed.success) return stateOf(...parsed.data);
@@ -83,18 +86,16 @@ export class ExecutionReader {
   }
 
   /** Yields the bytes of an output from an offset on. */
-  async *read(
-    sandboxId: string, executionId: string, { stream, after, follow }: OutputRequest, signal: AbortSignal,
-  ): AsyncGenerator<Uint8Array, void> {
+  async *read({ stream, after, follow }: OutputRequest, signal: AbortSignal): AsyncGenerator<Uint8Array, void> {
     for (let at = after, waitMs = firstWaitMs; ; waitMs = Math.min(2 * waitMs, longestWaitMs)) {
-      const { state, lifeId } = await this.#observe(sandboxId);
-      const command = scripts.read(stream, at, follow)(this.#folder(sandboxId, executionId), lifeId);
-      const execution = await this.#host.run(sandboxId, command, signal).catch(nullIfNotRunning);
+      const { state, lifeId } = await this.#observe();
+      const command = this.#command(scripts.read(stream, at, follow), lifeId);
+      const execution = await this.#host.run(this.#sandboxId, command, signal).catch(nullIfNotRunning);
       if (execution === null) {
-        const files = yield* this.#readFiles(sandboxId, executionId, stream, at, signal);
+        const files = yield* this.#readFiles(stream, at, signal);
         if (files.isOver || !follow || state === 'stopped') return;
         at = files.end;
-        await this.#waitForChange(sandboxId, state, lifeId, signal);
+        await this.#waitForChange(state, lifeId, signal);
         continue;
       }
       const stop = (): void => void execution.kill().catch(() => {});
@@ -108,9 +109,9 @@ export class ExecutionReader {
         signal.throwIfAborted();
         const code = await execution.exited;
         if (code === 0) return;
-        if (code === 4) throw executionNotFound(executionId);
+        if (code === 4) throw executionNotFound(this.#executionId);
         if (code === 3) {
-          const { oldest, end } = (await this.readState(sandboxId, executionId, false, signal))[stream];
+          const { oldest, end } = (await this.readState(false, signal))[stream];
           // If the oldest kept byte does not come after the offset, the lost bytes come after the kept ones.
           throw dropped(oldest > at ? oldest : end);
         }
@@ -126,12 +127,12 @@ export class ExecutionReader {
 
   /** Returns the offset after the kept bytes, and whether the command has ended. */
   async *#readFiles(
-    sandboxId: string, executionId: string, stream: OutputStream, after: number, signal: AbortSignal,
+    stream: OutputStream, after: number, signal: AbortSignal,
   ): AsyncGenerator<Uint8Array, { readonly end: number; readonly isOver: boolean }> {
     let at = after;
     let isOver = false;
     let isWhole = false;
-    for await (const { name, content } of this.#host.keptFiles(sandboxId, executionId, signal)) {
+    for await (const { name, content } of this.#host.keptFiles(this.#sandboxId, this.#executionId, signal)) {
       let from = startOf(name, stream);
       isOver ||= name === `${names[stream]}.done`;
       isWhole ||= name === `${names[stream]}.whole`;
@@ -149,12 +150,10 @@ export class ExecutionReader {
   }
 
   /** Reads the state from the files, in a frozen or stopped sandbox. */
-  async #readStateFromFiles(
-    sandboxId: string, executionId: string, state: string, lifeId: string, signal: AbortSignal,
-  ): Promise<ExecutionState> {
+  async #readStateFromFiles(state: string, lifeId: string, signal: AbortSignal): Promise<ExecutionState> {
     const outputs = { stdout: { oldest: 0, end: 0 }, stderr: { oldest: 0, end: 0 } };
     const notes = new Map<string, string>();
-    for await (const { name, size, content } of this.#host.keptFiles(sandboxId, executionId, signal)) {
+    for await (const { name, size, content } of this.#host.keptFiles(this.#sandboxId, this.#executionId, signal)) {
       let note = '';
       for await (const chunk of content) if (size < 1_000) note += Buffer.from(chunk).toString('latin1');
       notes.set(name, note);
@@ -165,7 +164,7 @@ export class ExecutionReader {
         outputs[stream] = { oldest: end === 0 ? start : oldest, end: start + size };
       }
     }
-    if (!notes.has('begun') || notes.has('removed')) throw executionNotFound(executionId);
+    if (!notes.has('begun') || notes.has('removed')) throw executionNotFound(this.#executionId);
     const code = /^(\d+) *\n/.exec(notes.get('exit') ?? '')?.[1];
     const goesOn = state === 'frozen' && notes.get('begun')?.trim().endsWith(` ${lifeId}`) === true;
     const how = code !== undefined ? 'exited' : goesOn ? 'running' : 'ended';
@@ -174,16 +173,12 @@ export class ExecutionReader {
   }
 
   /** Waits until the sandbox has another state or life. Until then, nothing changes its files. */
-  async #waitForChange(sandboxId: string, state: string, lifeId: string, signal: AbortSignal): Promise<void> {
+  async #waitForChange(state: string, lifeId: string, signal: AbortSignal): Promise<void> {
     for (;;) {
       await sleep(realTimers, frozenPollMs, signal);
-      const now = await this.#observe(sandboxId);
+      const now = await this.#observe();
       if (now.state !== state || now.lifeId !== lifeId || state === 'running') return;
     }
-  }
-
-  #folder(sandboxId: string, executionId: string): string {
-    return `${this.#host.folder(sandboxId)}/${executionId}`;
   }
 }
 
