@@ -22,7 +22,6 @@ export class OutputBuffer implements KeptOutput {
   #changed = Promise.withResolvers<void>();
   /** The positions of the readers that hold the writer. */
   readonly #holding = new Set<{ at: number }>();
-  #roomChanged = Promise.withResolvers<void>();
 
   /** Keeps at least this many bytes. */
   constructor(limitBytes: number) {
@@ -72,13 +71,13 @@ export class OutputBuffer implements KeptOutput {
 
   /** Waits until no reader that holds the writer is too far behind. */
   async room(): Promise<void> {
-    while (!this.#isReleased && [...this.#holding].some(({ at }) => this.#end - at > maxBehindBytes)) await this.#roomChanged.promise;
+    while (!this.#isReleased && [...this.#holding].some(({ at }) => this.#end - at > maxBehindBytes)) await this.#changed.promise;
   }
 
   /** From now on, no reader holds the writer. */
   release(): void {
     this.#isReleased = true;
-    this.#wakeWriter();
+    this.#wake();
   }
 
   /**
@@ -93,7 +92,7 @@ export class OutputBuffer implements KeptOutput {
     const reader = { at: after };
     const advance = (bytes: number): void => {
       reader.at += bytes;
-      if (hold) this.#wakeWriter();
+      if (hold) this.#wake();
     };
     if (hold && follow) this.#holding.add(reader);
     try {
@@ -117,7 +116,7 @@ export class OutputBuffer implements KeptOutput {
       }
     } finally {
       this.#holding.delete(reader);
-      this.#wakeWriter();
+      this.#wake();
     }
   }
 
@@ -126,14 +125,10 @@ export class OutputBuffer implements KeptOutput {
     return block === undefined ? new Uint8Array(0) : block.bytes.subarray(offset - block.start, block.length);
   }
 
+  /** Wakes all readers and the writer. */
   #wake(): void {
     this.#changed.resolve();
     this.#changed = Promise.withResolvers();
-  }
-
-  #wakeWriter(): void {
-    this.#roomChanged.resolve();
-    this.#roomChanged = Promise.withResolvers();
   }
 }
 
