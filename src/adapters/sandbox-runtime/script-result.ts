@@ -1,5 +1,6 @@
 import { Failure } from '../../domain/failure.ts';
 import type { Execution } from '../../ports/sandbox-runtime.ts';
+import { readAtMost } from '../shared/node-streams.ts';
 import { raceSignal, realTimers, startTimeout, withTimeout } from '../shared/timeout.ts';
 import type { ExecutionHost } from './execution-host.ts';
 
@@ -55,14 +56,7 @@ export async function killOnFailure<T>(execution: Execution, work: () => Promise
 
 /** Returns the output of a program in the sandbox as text. Throws the error of `tooLong` if it is longer than any expected output. */
 export async function readText(stream: ReadableStream<Uint8Array>, tooLong: () => Failure): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of stream) {
-    bytes += chunk.length;
-    if (bytes > maxBytes) throw tooLong();
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString();
+  return String(await readAtMost(maxBytes, stream, tooLong));
 }
 
 /** Returns the first line of a Skep script's output, and the stream after it. The line is null if the output ends before it is complete. */

@@ -1,4 +1,5 @@
 import { isFailure } from '../../domain/failure.ts';
+import { readAtMost } from './node-streams.ts';
 import type { ProviderFailures } from './provider-failures.ts';
 
 interface FetchedResponse {
@@ -13,14 +14,8 @@ export async function fetchBounded(
 ): Promise<FetchedResponse> {
   try {
     const { status, headers, body } = await fetch(url, { ...init, redirect: 'manual' });
-    const chunks: Uint8Array[] = [];
-    let bytes = 0;
-    for await (const chunk of body ?? []) {
-      bytes += chunk.byteLength;
-      if (bytes > maxBytes) throw failures.tooLarge(`${maxBytes} bytes in a response`);
-      chunks.push(chunk);
-    }
-    return { status, headers, body: Buffer.concat(chunks) };
+    const tooLarge = (): Error => failures.tooLarge(`${maxBytes} bytes in a response`);
+    return { status, headers, body: await readAtMost(maxBytes, body ?? ReadableStream.from([]), tooLarge) };
   } catch (error) {
     init.signal.throwIfAborted();
     throw isFailure(error) ? error : networkFailure(error, failures);

@@ -26,6 +26,18 @@ export function webStreamOf(source: Readable): ReadableStream<Uint8Array> {
   return stream;
 }
 
+/** Reads a stream into memory. Throws the error of `tooLarge` if it has more bytes. */
+export async function readAtMost(maxBytes: number, stream: AsyncIterable<Uint8Array>, tooLarge: () => Error): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of stream) {
+    bytes += chunk.length;
+    if (bytes > maxBytes) throw tooLarge();
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
 /** Returns a web stream as a Node stream. The web stream must be unread. */
 export function nodeStreamOf(stream: ReadableStream<Uint8Array>): Readable {
   const source = sources.get(stream);
