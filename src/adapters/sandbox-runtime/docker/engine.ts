@@ -10,29 +10,24 @@ import { raceSignal } from '../../shared/timeout.ts';
 import { containerName, isOwn } from './labels.ts';
 
 /** A Docker engine, and the deployment whose containers Skep may change. */
-export interface Engine {
+export type Engine = ReturnType<typeof createEngine>;
+
+export function createEngine({ docker, deployment, callTimeoutMs, closed }: {
   readonly docker: Docker;
   readonly deployment: string;
   /** Fires when the runtime is closed. */
   readonly closed: AbortSignal;
+  readonly callTimeoutMs: number;
+}) {
   /**
    * Makes a call with a time limit, which `limitMs` replaces. If `signal` fires, the call is cancelled, and rejects with its reason. The
    * signal of `work` is for the call's `abortSignal`. It does not fire after the call has returned, so a stream in the response continues.
    * Rejects with dockerode's error for an error response (see `statusOf`). Failures: `runtime_unavailable`, `runtime_timeout`.
    */
-  readonly call: <T>(
+  async function call<T>(
     work: (signal: AbortSignal) => Promise<T>,
-    options?: { readonly signal?: AbortSignal | undefined; readonly limitMs?: number | undefined },
-  ) => Promise<T>;
-  /** Returns the sandbox's container. Null if there is none. */
-  readonly find: (id: string, signal?: AbortSignal) => Promise<Docker.ContainerInspectInfo | null>;
-  /** Returns the container with the sandbox's name, which may be somebody else's. Null if there is none. */
-  readonly findByName: (id: string, signal?: AbortSignal) => Promise<Docker.ContainerInspectInfo | null>;
-}
-
-export function createEngine(options: Omit<Engine, 'call' | 'find' | 'findByName'> & { readonly callTimeoutMs: number }): Engine {
-  const { docker, deployment, callTimeoutMs, closed } = options;
-  const call: Engine['call'] = async (work, { signal, limitMs = callTimeoutMs } = {}) => {
+    { signal, limitMs = callTimeoutMs }: { readonly signal?: AbortSignal | undefined; readonly limitMs?: number | undefined } = {},
+  ): Promise<T> {
     const controller = new AbortController();
     const leave = (): void => controller.abort(signal?.reason);
     const timer = setTimeout(() => controller.abort(new Failure('runtime_timeout', { runtime: 'docker', limitMs })), limitMs);
@@ -48,17 +43,21 @@ export function createEngine(options: Omit<Engine, 'call' | 'find' | 'findByName
       clearTimeout(timer);
       signal?.removeEventListener('abort', leave);
     }
-  };
-  const findByName: Engine['findByName'] = async (id, signal) => {
-    if (!dnsLabel.test(id)) return null;
-    const container = docker.getContainer(containerName(deployment, id));
-    return unlessMissing(call((abortSignal) => container.inspect({ abortSignal }), { signal }));
-  };
-  const find: Engine['find'] = async (id, signal) => {
+  }
+  /** Returns the container with this id or name. Null if there is none. */
+  function inspect(container: string, signal?: AbortSignal): Promise<Docker.ContainerInspectInfo | null> {
+    return unlessMissing(call((abortSignal) => docker.getContainer(container).inspect({ abortSignal }), { signal }));
+  }
+  /** Returns the container with the sandbox's name, which may be somebody else's. Null if there is none. */
+  async function findByName(id: string, signal?: AbortSignal): Promise<Docker.ContainerInspectInfo | null> {
+    return dnsLabel.test(id) ? await inspect(containerName(deployment, id), signal) : null;
+  }
+  /** Returns the sandbox's container. Null if there is none. */
+  async function find(id: string, signal?: AbortSignal): Promise<Docker.ContainerInspectInfo | null> {
     const found = await findByName(id, signal);
     return isOwn(found, deployment, id) ? found : null;
-  };
-  return { docker, deployment, closed, call, find, findByName };
+  }
+  return { docker, deployment, closed, call, inspect, find, findByName };
 }
 
 export function unavailable(reason: Reason | string, cause?: unknown, retryAfterSeconds = 5): Failure<'runtime_unavailable'> {

@@ -102,7 +102,8 @@ export class OwnExecution implements HostExecution {
 
   /** Returns true also if the engine does not answer. */
   async isFrozen(): Promise<boolean> {
-    return inspectContainer(this.#started).then((found) => found?.State.Paused === true, () => true);
+    const { engine, container } = this.#started;
+    return engine.inspect(container.Id).then((found) => found?.State.Paused === true, () => true);
   }
 
   /** Kills it and ends its connection, unless the sandbox is frozen. */
@@ -113,7 +114,8 @@ export class OwnExecution implements HostExecution {
 
   /** Called when the runtime closes. Kills the execution, unless its sandbox is frozen or it outlives the runtime. Never rejects. */
   async leave(): Promise<void> {
-    const found = this.#outlives ? null : await inspectContainer(this.#started).catch(() => null);
+    const { engine, container } = this.#started;
+    const found = this.#outlives ? null : await engine.inspect(container.Id).catch(() => null);
     // A command may have turned out to be durable meanwhile.
     if (found?.State.Running === true && !found.State.Paused && !this.#outlives) await this.kill().catch(() => {});
     this.#givenUp.abort(new Error('the runtime is closed'));
@@ -162,7 +164,7 @@ async function exitCode(started: StartedExecution): Promise<number | null | 'run
   // The code is right if the events report the end, or if the container still runs some seconds later.
   const deadline = performance.now() + doubtMs;
   for (let waitMs = 2; !watch.isEndReported(exec.id); waitMs = Math.min(waitMs * 2, 200)) {
-    const now = await inspectContainer(started);
+    const now = await engine.inspect(container.Id);
     if (now?.State.Running !== true || now.State.StartedAt !== container.State.StartedAt) return null;
     if (performance.now() > deadline) break;
     await sleep(waitMs, undefined, { signal: engine.closed });
@@ -182,7 +184,7 @@ async function killProcesses(started: StartedExecution, leader: Leader, givenUp:
     const code = await runInContainer(started, killCommand(leader, started.mark), givenUp);
     if (code === 0) return;
     if (code !== null) throw killFailed();
-    const found = await inspectContainer(started);
+    const found = await started.engine.inspect(started.container.Id);
     if (found === null || !found.State.Running) return;
     await sleep(waitMs, undefined, { signal: givenUp });
   }
@@ -212,8 +214,4 @@ export async function runInContainer(
     if (status === 404 || status === 409) return null;
     throw error;
   }
-}
-
-function inspectContainer({ engine: { docker, call }, container }: StartedExecution): Promise<Docker.ContainerInspectInfo | null> {
-  return unlessMissing(call((abortSignal) => docker.getContainer(container.Id).inspect({ abortSignal })));
 }

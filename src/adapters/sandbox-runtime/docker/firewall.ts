@@ -85,8 +85,7 @@ export class Firewall {
   /** Returns why the last try failed, here or in another process. Null if the rules are active, or were not needed yet. */
   async check(): Promise<string | null> {
     if (this.#problem !== null) return this.#problem;
-    const { docker, call } = this.#engine;
-    const found = await unlessMissing(call((abortSignal) => docker.getContainer(containerName).inspect({ abortSignal })));
+    const found = await this.#engine.inspect(containerName);
     return found !== null && hasFailed(found) ? `docker logs ${containerName} says why its firewall could not be set up` : null;
   }
 
@@ -100,7 +99,7 @@ export class Firewall {
     // The machine loses its rules only in a restart, which also restarts its engine.
     const rules = `${digest} ${(await engineStartedAt(this.#engine)) ?? randomUUID()}`;
     const container = docker.getContainer(containerName);
-    const found = await unlessMissing(call((abortSignal) => container.inspect({ abortSignal })));
+    const found = await this.#engine.inspect(containerName);
     const isCurrent = found?.Config.Labels[labels.firewall] === rules && !hasFailed(found);
     if (found !== null && !isCurrent) await removeContainer(this.#engine, found.Id);
     if (!isCurrent) await this.#create(rules, systemFolders);
