@@ -9,7 +9,7 @@ import { removeVolumes } from './container-mounts.ts';
 import { engineMessage, removeContainer, statusOf, unavailable, withFailures } from './engine.ts';
 import { hasFreezer } from './engine-info.ts';
 import type { DockerFiles } from './files.ts';
-import { Preparation, removeInitContainers } from './init-container.ts';
+import { createPreparation, removeInitContainers } from './init-container.ts';
 import { type Observer, stateOf } from './observed-sandbox.ts';
 import { createContainer, startContainer, type StartOptions } from './start-container.ts';
 import type { SandboxWatch } from './sandbox-watch.ts';
@@ -32,14 +32,14 @@ interface ContainersOptions extends StartOptions {
  */
 export class Containers {
   readonly #options: ContainersOptions;
-  readonly #preparation: Preparation;
+  readonly #prepare: ReturnType<typeof createPreparation>;
   readonly #stopping = new Set<string>();
   /** False if the engine turned out to be unable to freeze. */
   canFreeze = true;
 
   constructor(options: ContainersOptions) {
     this.#options = options;
-    this.#preparation = new Preparation(options.engine);
+    this.#prepare = createPreparation(options.engine);
   }
 
   start(launch: SandboxLaunch, progress: Progress, signal: AbortSignal): Promise<ObservedSandbox> {
@@ -47,7 +47,7 @@ export class Containers {
       const found = (await this.#options.engine.find(launch.id)) ?? (await createContainer(this.#options, launch, progress, signal));
       if (found === null || stateOf(found.State) !== 'created') return null;
       signal.throwIfAborted();
-      const isRunnable = await this.#preparation.prepare(found, launch.id);
+      const isRunnable = await this.#prepare(found, launch.id);
       signal.throwIfAborted();
       progress({ code: 'starting_command' });
       await startContainer(this.#options, found, launch);

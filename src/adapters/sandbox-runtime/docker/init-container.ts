@@ -18,35 +18,24 @@ interface Needs {
   readonly isRunnable: boolean;
 }
 
-/** Prepares new containers for their programs. The needs are looked up once per image, since its containers are all the same at first. */
-export class Preparation {
-  readonly #engine: Engine;
-  readonly #known = new LRUCache<string, Needs>({ max: 256 });
-
-  constructor(engine: Engine) {
-    this.#engine = engine;
-  }
-
-  /** Prepares a container before its first start. Idempotent. Returns whether the image has the container's program. */
-  async prepare(container: Docker.ContainerInspectInfo, id: string): Promise<boolean> {
-    const { directories, isRunnable } = await this.#needsOf(container);
-    if (directories.length === 0) return isRunnable;
-    if (container.HostConfig.ReadonlyRootfs !== true) {
-      await makeDirectories(directories, new ContainerFiles(this.#engine, container.Id), (path) => path);
-    } else await withInitContainer(this.#engine, container, id, (init, placeOf) => makeDirectories(directories, init, placeOf));
-    return isRunnable;
-  }
-
-  async #needsOf(container: Docker.ContainerInspectInfo): Promise<Needs> {
+/**
+ * Returns a function that prepares a container before its first start, and returns whether the image has the container's program. It is
+ * idempotent. The needs are looked up once per image, since its containers are all the same at first.
+ */
+export function createPreparation(engine: Engine): (container: Docker.ContainerInspectInfo, id: string) => Promise<boolean> {
+  const known = new LRUCache<string, Needs>({ max: 256 });
+  return async (container, id) => {
     const { Image, Config, Path, HostConfig } = container;
     const path = Config.Env.find((entry) => entry.startsWith('PATH='));
     const key = JSON.stringify([Image, Config.User, Config.WorkingDir, HostConfig.ReadonlyRootfs, Path, path]);
-    const earlier = this.#known.get(key);
-    if (earlier !== undefined) return earlier;
-    const needs = await findNeeds(container, new ContainerFiles(this.#engine, container.Id));
-    this.#known.set(key, needs);
-    return needs;
-  }
+    const files = new ContainerFiles(engine, container.Id);
+    const { directories, isRunnable } = known.get(key) ?? (await findNeeds(container, files));
+    known.set(key, { directories, isRunnable });
+    if (directories.length === 0) return isRunnable;
+    if (HostConfig.ReadonlyRootfs !== true) await makeDirectories(directories, files, (place) => place);
+    else await withInitContainer(engine, container, id, (init, placeOf) => makeDirectories(directories, init, placeOf));
+    return isRunnable;
+  };
 }
 
 async function makeDirectories(directories: readonly Directory[], files: ContainerFiles, placeOf: (path: string) => string): Promise<void> {
