@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { addAbortSignal, type Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type Docker from 'dockerode';
+import { LRUCache } from 'lru-cache';
 import { Failure } from '../../../domain/failure.ts';
 import type { ExecutionRequest } from '../../../ports/sandbox-runtime.ts';
 import type { KeyedMutex } from '../../shared/keyed-mutex.ts';
@@ -38,7 +39,6 @@ export const keptFolder = '/tmp/.skep-executions';
 
 /** How long a freeze waits for an execution to begin. */
 const unfrozenMs = 5_000;
-const maxCleared = 10_000;
 /** How long a close waits for executions that begin. Then it ends them. */
 const beginMs = 5_000;
 /** How long an execution may take to begin. Longer than a step of the sandbox waits for it. */
@@ -50,7 +50,7 @@ export class ContainerCommands {
   readonly #watch: SandboxWatch;
   readonly #mutex: KeyedMutex;
   /** By container: kills what earlier processes of Skep left in it. Not set after a failure. */
-  readonly #cleared = new Map<string, Promise<number | null>>();
+  readonly #cleared = new LRUCache<string, Promise<number | null>>({ max: 10_000 });
   readonly #own = new Set<OwnExecution>();
   readonly #shells = new WaitingShells();
   readonly #pending = new Set<Promise<unknown>>();
@@ -199,7 +199,6 @@ export class ContainerCommands {
   async #clear(container: Docker.ContainerInspectInfo): Promise<boolean> {
     const { Id, ExecIDs } = container;
     const hasExecutions = ExecIDs !== undefined && ExecIDs !== null && ExecIDs.length > 0;
-    if (this.#cleared.size >= maxCleared) this.#cleared.clear();
     const started = { engine: this.#engine, container, unfrozen: this.#unfrozenOf(container) };
     const clearing = this.#cleared.get(Id) ?? (hasExecutions ? runInContainer(started, killLeftoversCommand()) : Promise.resolve(0));
     this.#cleared.set(Id, clearing);
