@@ -1,5 +1,6 @@
 import { posix } from 'node:path';
 import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
 import type Docker from 'dockerode';
 import { tarEnd, tarEntry } from '../../shared/packed-tar.ts';
 import { partsBelow, quotedName, refusedFiles } from '../sandbox-path.ts';
@@ -125,7 +126,7 @@ async function* inBatches(entries: AsyncIterable<TarEntry>): AsyncGenerator<read
   for await (const entry of entries) {
     bytes += entryBytes + (entry.kind === 'file' ? entry.size : 0);
     if (bytes <= maxBatchBytes) {
-      batch.push(entry.kind === 'file' ? { ...entry, content: await inMemory(entry.content) } : entry);
+      batch.push(entry.kind === 'file' ? { ...entry, content: Readable.from(await buffer(entry.content)) } : entry);
       continue;
     }
     yield [...batch, entry];
@@ -133,12 +134,6 @@ async function* inBatches(entries: AsyncIterable<TarEntry>): AsyncGenerator<read
     bytes = 0;
   }
   if (batch.length > 0) yield batch;
-}
-
-async function inMemory(content: AsyncIterable<Uint8Array>): Promise<AsyncIterable<Uint8Array>> {
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of content) chunks.push(chunk);
-  return Readable.from(chunks);
 }
 
 /**
