@@ -1,6 +1,6 @@
 import { constants } from 'node:fs';
 import { access, stat } from 'node:fs/promises';
-import { delimiter, isAbsolute, resolve } from 'node:path';
+import { delimiter, resolve } from 'node:path';
 import type { Reason } from '../../../domain/reason.ts';
 import type { SandboxLaunch } from '../../../ports/sandbox-runtime.ts';
 import { portVariables } from '../port-variables.ts';
@@ -21,7 +21,7 @@ export async function resolveCommand(
     const candidate = resolve(workspace, folder, program);
     const isFile = await stat(candidate).then((entry) => entry.isFile(), () => false);
     const isExecutable = isFile && (await access(candidate, constants.X_OK).then(() => true, () => false));
-    if (isExecutable && isAbsolute(candidate)) return { command: [candidate, ...rest] };
+    if (isExecutable) return { command: [candidate, ...rest] };
     isThere ||= isFile;
   }
   return { refused: { code: isThere ? 'command_not_executable' : 'command_not_found', command: program } };

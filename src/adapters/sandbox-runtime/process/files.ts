@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Stats } from 'node:fs';
-import { type FileHandle, lstat, mkdir, open, opendir, readlink, realpath, rename, rm } from 'node:fs/promises';
+import { lstat, mkdir, open, opendir, readlink, realpath, rename, rm } from 'node:fs/promises';
 import { join, posix } from 'node:path';
-import { Readable } from 'node:stream';
 import { Failure } from '../../../domain/failure.ts';
 import type { FileEntry, FileType } from '../../../domain/file-entry.ts';
 import type { ByteRange, FileReading, FileVersion, SandboxFiles, WriteOptions } from '../../../ports/sandbox-files.ts';
@@ -61,11 +60,13 @@ export class ProcessFiles implements SandboxFiles {
       const { offset, length } = choose(file);
       stack.use(resolved.stack.move());
       const kept = stack.move();
+      const source = handle.createReadStream({ start: offset, autoClose: false, highWaterMark: chunkBytes });
       const close = (): void => void kept.disposeAsync();
-      resolved.ended.addEventListener('abort', close);
-      const source = Readable.from(chunksOf(handle, offset, length, resolved.ended));
-      const content = rangeOf(source, { offset: 0, length }, file.size - offset, close);
-      return { file, content };
+      resolved.ended.addEventListener('abort', () => {
+        source.destroy(resolved.ended.reason instanceof Error ? resolved.ended.reason : undefined);
+        close();
+      });
+      return { file, content: rangeOf(source, { offset: 0, length }, file.size - offset, close) };
     });
   }
 
@@ -235,15 +236,5 @@ async function* entriesIn(folder: Folder, path: string, depth: number, ended: Ab
     if (depth === 1 || entry.type !== 'directory') continue;
     await using below = await openFolder(real).catch(gone);
     if (below !== null) yield* entriesIn(below, entry.path, depth - 1, ended);
-  }
-}
-
-async function* chunksOf(handle: FileHandle, offset: number, length: number, ended: AbortSignal): AsyncGenerator<Uint8Array, void> {
-  for (let at = 0; at < length; ) {
-    const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(Math.min(chunkBytes, length - at)), { position: offset + at });
-    ended.throwIfAborted();
-    if (bytesRead === 0) return;
-    at += bytesRead;
-    yield buffer.subarray(0, bytesRead);
   }
 }
