@@ -25,8 +25,7 @@ export class AttachedExecution {
   readonly stdout = new OutputBuffer(keptBytes);
   readonly stderr = new OutputBuffer(keptBytes);
   readonly ended: Promise<ExecutionState>;
-  readonly #id: string;
-  readonly #isTerminal: boolean;
+  readonly #start: ExecutionStart;
   readonly #keptInSandbox: number;
   readonly #onOutput: (bytes: number) => void;
   readonly #notDurable: Reason | null;
@@ -38,18 +37,17 @@ export class AttachedExecution {
 
   /** `notDurable`: why it ends with this process, or null. `keptInSandbox`: how many bytes of each output the sandbox keeps, too. */
   constructor(
-    { executionId, stdin, tty }: ExecutionStart, execution: AttachedTo, notDurable: Reason | null, keptInSandbox = 0,
+    start: ExecutionStart, execution: AttachedTo, notDurable: Reason | null, keptInSandbox = 0,
     onOutput: (bytes: number) => void = () => {},
   ) {
     this.#onOutput = onOutput;
     this.#keptInSandbox = keptInSandbox;
-    this.#id = executionId;
-    this.#isTerminal = tty !== null;
+    this.#start = start;
     this.#notDurable = notDurable;
     this.execution = execution;
     this.#input = execution.stdin.getWriter();
     this.#input.closed.catch(() => {});
-    if (!stdin) void this.#closeInput();
+    if (!start.stdin) void this.#closeInput();
     this.ended = this.#run();
   }
 
@@ -77,7 +75,7 @@ export class AttachedExecution {
   }
 
   async write(content: ReadableStream<Uint8Array>, close: boolean, signal: AbortSignal): Promise<void> {
-    const closed = new Failure('input_closed', { id: this.#id });
+    const closed = new Failure('input_closed', { id: this.#start.executionId });
     if (this.#isInputClosed || this.#exit !== null) throw closed;
     const ends = AbortSignal.any([signal, this.#over.signal]);
     for await (const chunk of content) {
@@ -96,7 +94,8 @@ export class AttachedExecution {
 
   async #run(): Promise<ExecutionState> {
     const { stdout, stderr } = this.execution;
-    const drained = Promise.all([this.#drain(stdout, this.stdout), this.#drain(stderr, this.#isTerminal ? this.stdout : this.stderr)]);
+    const isTerminal = this.#start.tty !== null;
+    const drained = Promise.all([this.#drain(stdout, this.stdout), this.#drain(stderr, isTerminal ? this.stdout : this.stderr)]);
     const code = await Promise.race([this.execution.exited, ...(this.isDurable ? [connectionLost(drained)] : [])]);
     this.release();
     await Promise.race([drained, sleep(openOutputMs, undefined, { ref: false })]);
