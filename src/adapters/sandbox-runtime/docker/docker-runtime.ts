@@ -13,7 +13,7 @@ import { ContainerCommands } from './container-commands.ts';
 import { LifeEvents } from './exit-causes.ts';
 import { DockerFiles } from './files.ts';
 import { Firewall } from './firewall.ts';
-import { Images } from './images.ts';
+import { createImages } from './images.ts';
 import { readLog } from './logs.ts';
 import { Networks } from './networks.ts';
 import { Observer } from './observed-sandbox.ts';
@@ -134,7 +134,7 @@ function assemble(options: DockerRuntimeOptions) {
   const observer = new Observer(engine, lifeEvents, watch, options.urlHost ?? remoteHost ?? localHost);
   const networks = new Networks(engine);
   const firewall = options.firewall === false ? null : new Firewall(engine);
-  const images = new Images(engine, {
+  const images = createImages(engine, {
     configFolder: configFolder(env, options.configDir),
     limitMs: options.pullTimeoutMs ?? 1_800_000,
     progressMs: options.progressMs ?? 500,

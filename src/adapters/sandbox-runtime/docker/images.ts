@@ -21,47 +21,19 @@ interface ImageOptions {
 const Info = z.object({ Runtimes: z.record(z.string(), z.unknown()).nullish() });
 
 /** Pulls the images of specs. Callers that need the same image share one pull and its progress. */
-export class Images {
-  readonly #engine: Engine;
-  readonly #options: ImageOptions;
-  readonly #pulls = createSingleFlight<Provision>();
-  readonly #listeners = new Set<{ readonly image: string; readonly progress: Progress }>();
+export function createImages({ docker, call, closed }: Engine, { configFolder, limitMs, progressMs }: ImageOptions) {
+  const pulls = createSingleFlight<Provision>();
+  const listeners = new Set<{ readonly image: string; readonly progress: Progress }>();
 
-  constructor(engine: Engine, options: ImageOptions) {
-    this.#engine = engine;
-    this.#options = options;
-  }
-
-  async provide({ image, runtimeOptions }: SandboxSpec, progress: Progress, signal: AbortSignal): Promise<Provision> {
-    const { docker, call } = this.#engine;
-    signal.throwIfAborted();
-    const unusable = whyUnusable(image);
-    if (image === null || unusable !== null) return refused(unusable ?? noImage);
-    const options = dockerSpecOptions(runtimeOptions);
-    if (options === null) return refused(invalidDockerOptions);
-    if (options.ociRuntime !== null) {
-      const available = Object.keys(Info.parse(await call(() => docker.info(), { signal })).Runtimes ?? {});
-      if (!available.includes(options.ociRuntime)) return refused({ code: 'isolation_unavailable', name: options.ociRuntime, available });
-    }
-    const found = await unlessMissing(call(() => docker.getImage(image).inspect(), { signal }));
-    return found === null ? await this.#pullTogether(image, progress, signal) : { kind: 'provided' };
-  }
-
-  settled(): Promise<void> {
-    return this.#pulls.settled();
-  }
-
-  async #pullTogether(image: string, progress: Progress, signal: AbortSignal): Promise<Provision> {
+  async function pullTogether(image: string, progress: Progress, signal: AbortSignal): Promise<Provision> {
     const own = { image, progress };
-    const report: Progress = (reason) => this.#listeners.forEach((one) => one.image === image && one.progress(reason));
-    this.#listeners.add(own);
-    return this.#pulls.join(image, signal, (shared) => this.#pull(image, report, shared)).finally(() => this.#listeners.delete(own));
+    const report: Progress = (reason) => listeners.forEach((one) => one.image === image && one.progress(reason));
+    listeners.add(own);
+    return pulls.join(image, signal, (shared) => pull(image, report, shared)).finally(() => listeners.delete(own));
   }
 
   /** Rejects with the signal's reason if it fires. Then the engine stops the pull. */
-  async #pull(image: string, progress: Progress, signal: AbortSignal): Promise<Provision> {
-    const { docker, call, closed } = this.#engine;
-    const { configFolder, limitMs, progressMs } = this.#options;
+  async function pull(image: string, progress: Progress, signal: AbortSignal): Promise<Provision> {
     const registry = registryOf(image);
     const tooLate = AbortSignal.timeout(limitMs);
     const ended = AbortSignal.any([signal, closed, tooLate]);
@@ -81,6 +53,23 @@ export class Images {
       throw isFailure(error) ? error : unavailable(whyUnreachable(error), error);
     }
   }
+
+  return {
+    async provide({ image, runtimeOptions }: SandboxSpec, progress: Progress, signal: AbortSignal): Promise<Provision> {
+      signal.throwIfAborted();
+      const unusable = whyUnusable(image);
+      if (image === null || unusable !== null) return refused(unusable ?? noImage);
+      const options = dockerSpecOptions(runtimeOptions);
+      if (options === null) return refused(invalidDockerOptions);
+      if (options.ociRuntime !== null) {
+        const available = Object.keys(Info.parse(await call(() => docker.info(), { signal })).Runtimes ?? {});
+        if (!available.includes(options.ociRuntime)) return refused({ code: 'isolation_unavailable', name: options.ociRuntime, available });
+      }
+      const found = await unlessMissing(call(() => docker.getImage(image).inspect(), { signal }));
+      return found === null ? await pullTogether(image, progress, signal) : { kind: 'provided' };
+    },
+    settled: () => pulls.settled(),
+  };
 }
 
 function refused(reason: Reason): Provision {
