@@ -9,49 +9,42 @@ interface MarkedLine {
 const afterMark = /^ (begin|code|end) (\d{1,3})\n/;
 const longestAfterMark = ' begin 255\n'.length;
 
-/** Divides an output of a shell at its marks. */
-export class MarkedOutput {
-  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
-  readonly #mark: Buffer;
-  /** The bytes that are read, but not yet returned. */
-  #rest: Buffer = Buffer.alloc(0);
+export type MarkedOutput = ReturnType<typeof splitAtMarks>;
 
-  /** The first byte of the mark must not be in it twice. */
-  constructor(stream: ReadableStream<Uint8Array>, mark: string) {
-    this.#reader = stream.getReader();
-    this.#mark = Buffer.from(mark);
-  }
-
-  /** Returns the next bytes or the next marked line. Null at the end of the output. */
-  async next(): Promise<Uint8Array | MarkedLine | null> {
+/** Yields the bytes of an output of a shell and the marked lines between them. The first byte of the mark must not be in it twice. */
+export async function* splitAtMarks(
+  stream: ReadableStream<Uint8Array>, markText: string,
+): AsyncGenerator<Uint8Array | MarkedLine, undefined> {
+  const mark = Buffer.from(markText);
+  /** The bytes that are read, but not yet yielded. */
+  let rest: Buffer = Buffer.alloc(0);
+  const take = (bytes: number): Buffer => {
+    const taken = rest.subarray(0, bytes);
+    rest = rest.subarray(bytes);
+    return taken;
+  };
+  for await (const chunk of stream) {
+    // Almost always nothing is left, and then nothing is copied.
+    rest = rest.length > 0 ? Buffer.concat([rest, chunk]) : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length);
     for (;;) {
-      const output = this.#take(this.#markIndex());
-      if (output.length > 0) return output;
-      const after = this.#rest.toString('latin1', this.#mark.length, this.#mark.length + longestAfterMark);
+      const output = take(indexOfMark(mark, rest));
+      if (output.length > 0) yield output;
+      const after = rest.toString('latin1', mark.length, mark.length + longestAfterMark);
       const [line, event = '', code] = afterMark.exec(after) ?? [];
       if (line !== undefined) {
-        this.#take(this.#mark.length + line.length);
-        return { event, code: Number(code) };
-      }
-      if (after.length === longestAfterMark) return this.#take(1);
-      const { value } = await this.#reader.read();
-      if (value === undefined) return this.#rest.length > 0 ? this.#take(this.#rest.length) : null;
-      // Almost always nothing is left, and then nothing is copied.
-      this.#rest = this.#rest.length > 0 ? Buffer.concat([this.#rest, value]) : Buffer.from(value.buffer, value.byteOffset, value.length);
+        take(mark.length + line.length);
+        yield { event, code: Number(code) };
+      } else if (after.length === longestAfterMark) yield take(1);
+      else break;
     }
   }
+  if (rest.length > 0) yield rest;
+}
 
-  #take(bytes: number): Buffer {
-    const taken = this.#rest.subarray(0, bytes);
-    this.#rest = this.#rest.subarray(bytes);
-    return taken;
-  }
-
-  /** Returns where a mark begins in the rest, also if only its first bytes are there. The rest's length if there is none. */
-  #markIndex(): number {
-    const whole = this.#rest.indexOf(this.#mark);
-    if (whole >= 0) return whole;
-    const part = this.#rest.lastIndexOf(this.#mark[0] ?? 0);
-    return part >= 0 && this.#mark.subarray(0, this.#rest.length - part).equals(this.#rest.subarray(part)) ? part : this.#rest.length;
-  }
+/** Returns where the mark begins, also if only its first bytes are there. The length of the bytes if it is not there. */
+function indexOfMark(mark: Buffer, bytes: Buffer): number {
+  const whole = bytes.indexOf(mark);
+  if (whole >= 0) return whole;
+  const part = bytes.lastIndexOf(mark[0] ?? 0);
+  return part >= 0 && mark.subarray(0, bytes.length - part).equals(bytes.subarray(part)) ? part : bytes.length;
 }

@@ -3,7 +3,7 @@ import { raceSignal } from '../../shared/timeout.ts';
 import type { HostExecution } from '../execution-host.ts';
 import { maxCertainCode } from '../execution-reader.ts';
 import type { OwnExecution } from './execution.ts';
-import { MarkedOutput } from './marked-output.ts';
+import { type MarkedOutput, splitAtMarks } from './marked-output.ts';
 
 /** How long a shell waits for its next command. */
 const waitMs = 60_000;
@@ -89,8 +89,8 @@ class Shell {
     this.#execution = execution;
     this.#input = execution.stdin.getWriter();
     this.#input.closed.catch(() => {});
-    this.#stdout = new MarkedOutput(execution.stdout, mark);
-    this.#stderr = new MarkedOutput(execution.stderr, mark);
+    this.#stdout = splitAtMarks(execution.stdout, mark);
+    this.#stderr = splitAtMarks(execution.stderr, mark);
     this.#onWait = onWait;
     void execution.exited.then((code) => this.#exit(code));
   }
@@ -116,7 +116,7 @@ class Shell {
     let openOutputs = 2;
     const next = async (output: MarkedOutput): Promise<Uint8Array | null> => {
       for (;;) {
-        const found = await output.next();
+        const { value: found = null } = await output.next();
         if (found === null || found instanceof Uint8Array) return found;
         // A durable command's exit code comes before the `end` of its supervisor.
         if (output === this.#stdout) exit.resolve(found.code);
@@ -164,8 +164,8 @@ class Shell {
   /** Waits for the begin of the command. Drops what an earlier one left behind. */
   async #begins(): Promise<boolean> {
     for (;;) {
-      const found = await this.#stdout.next();
-      if (found === null) return false;
+      const { value: found } = await this.#stdout.next();
+      if (found === undefined) return false;
       if (!(found instanceof Uint8Array) && found.event === 'begin') return true;
     }
   }

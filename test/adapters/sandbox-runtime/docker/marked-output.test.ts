@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { MarkedOutput } from '../../../../src/adapters/sandbox-runtime/docker/marked-output.ts';
+import { splitAtMarks } from '../../../../src/adapters/sandbox-runtime/docker/marked-output.ts';
 
 const mark = '\u001eabc-def';
 
@@ -8,9 +8,8 @@ type Found = string | { readonly event: string; readonly code: number };
 
 /** Returns the marked lines, and the bytes between them as one text each. */
 async function readAll(chunks: readonly Uint8Array[]): Promise<readonly Found[]> {
-  const output = new MarkedOutput(ReadableStream.from(chunks), mark);
   const found: Found[] = [];
-  for (let next = await output.next(); next !== null; next = await output.next()) {
+  for await (const next of splitAtMarks(ReadableStream.from(chunks), mark)) {
     const last = found.at(-1);
     if (!(next instanceof Uint8Array)) found.push(next);
     else if (typeof last === 'string') found.splice(-1, 1, last + Buffer.from(next).toString('latin1'));
