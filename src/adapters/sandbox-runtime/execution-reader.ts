@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Failure, isFailureOf } from '../../domain/failure.ts';
 import type { ExecutionState, OutputRequest, OutputStream } from '../../ports/sandbox-executions.ts';
-import { isShellFailure, type ScriptResult, runScript, withScriptTimeLimit, noScriptResult } from './script-result.ts';
+import { isShellFailure, runScript, withScriptTimeLimit, noScriptResult } from './script-result.ts';
 import { neverAborts, realTimers, sleep } from '../shared/timeout.ts';
 import { type ExecutionHost, executionNotFound, type HostExecution } from './execution-host.ts';
 import { type ExecutionScript, scripts } from './execution-scripts.ts';
@@ -70,7 +70,7 @@ export class ExecutionReader {
       signal.throwIfAborted();
       const { state, lifeId } = await this.#observe();
       const command = this.#command(scripts.state(wait), lifeId);
-      const runToEnd = (until: AbortSignal): Promise<ScriptResult> => runScript(this.#host, this.#sandboxId, command, until, !wait);
+      const runToEnd = (until: AbortSignal) => runScript(this.#host, this.#sandboxId, command, until, !wait);
       const result = await (wait ? runToEnd(signal) : withScriptTimeLimit(signal, runToEnd)).catch(nullIfNotRunning);
       if (result === null) {
         const found = await this.#readStateFromFiles(state, lifeId, signal);

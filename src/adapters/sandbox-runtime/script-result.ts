@@ -9,12 +9,6 @@ const limitMs = 20_000;
 /** More than the output of any script. */
 const maxBytes = 64 << 10;
 
-/** The output of one of Skep's scripts. The code is null if the sandbox was stopped meanwhile. */
-export interface ScriptResult {
-  readonly output: string;
-  readonly code: number | null;
-}
-
 export const noScriptResult = new Failure('runtime_unavailable', {
   runtime: 'sandbox', reason: { code: 'execution_end_unknown' }, retryAfterSeconds: 5,
 });
@@ -30,10 +24,13 @@ export function isShellFailure(code: number | null): boolean {
   return code === 2 || code === 126 || code === 127;
 }
 
-/** Runs a script to its end. `isShort`: see `ExecutionHost.run`. Rejects if the signal fires first. */
+/**
+ * Runs a script to its end. `isShort`: see `ExecutionHost.run`. The code is null if the sandbox was stopped meanwhile. Rejects if the
+ * signal fires first.
+ */
 export async function runScript(
   host: Pick<ExecutionHost, 'run'>, sandboxId: string, command: readonly string[], signal: AbortSignal, isShort = true,
-): Promise<ScriptResult> {
+): Promise<{ readonly output: string; readonly code: number | null }> {
   const execution = await host.run(sandboxId, command, signal, { isShort });
   const result = await killOnFailure(execution, async () => {
     const [out, err] = [execution.stdout, execution.stderr].map((stream) => readText(stream, () => noScriptResult));

@@ -2,16 +2,10 @@ import { isFailure } from '../../domain/failure.ts';
 import { readAtMost } from './node-streams.ts';
 import type { ProviderFailures } from './provider-failures.ts';
 
-interface FetchedResponse {
-  readonly status: number;
-  readonly headers: Headers;
-  readonly body: Buffer;
-}
-
 /** Follows no redirect. Throws `provider_failed` or the signal's reason. Errors contain no request data, and so no credential. */
 export async function fetchBounded(
   url: string, init: RequestInit & { readonly signal: AbortSignal }, maxBytes: number, failures: ProviderFailures,
-): Promise<FetchedResponse> {
+) {
   try {
     const { status, headers, body } = await fetch(url, { ...init, redirect: 'manual' });
     const tooLarge = (): Error => failures.tooLarge(`${maxBytes} bytes in a response`);

@@ -1,20 +1,15 @@
 import { raceSignal } from './timeout.ts';
 
-/** Something that is made when it is first needed. */
-interface Lazy<T> {
-  /** Makes it, or returns what was made. If that failed, tries again. */
-  (): Promise<T>;
-  /** Returns null if it was never needed, or could not be made. */
-  readonly made: () => Promise<T | null>;
-}
-
-export function createLazy<T>(make: () => Promise<T>): Lazy<T> {
+/** Returns a function that makes something when it is first needed, and then returns what was made. If that failed, it tries again. */
+export function createLazy<T>(make: () => Promise<T>) {
   let value: Promise<T> | null = null;
   const get = (): Promise<T> => (value ??= make().catch((error: unknown) => {
     value = null;
     throw error;
   }));
-  return Object.assign(get, { made: async () => await value?.catch(() => null) ?? null });
+  /** Returns null if it was never needed, or could not be made. */
+  const made = async (): Promise<T | null> => await value?.catch(() => null) ?? null;
+  return Object.assign(get, { made });
 }
 
 interface Run<T> {

@@ -27,11 +27,6 @@ interface Endpoint {
   readonly remoteHost: string | null;
 }
 
-export interface Client extends Pick<Endpoint, 'remoteHost'> {
-  readonly docker: Docker;
-  close(): void;
-}
-
 /** dockerode fills missing options from Docker's environment variables. The endpoint already contains them, so each option is set. */
 const names = ['host', 'port', 'socketPath', 'username', 'ca', 'cert', 'key'];
 const unset = Object.fromEntries(names.map((name) => [name, undefined]));
@@ -41,9 +36,7 @@ const unset = Object.fromEntries(names.map((name) => [name, undefined]));
  * from `DOCKER_CONTEXT` or the configuration, then the default socket. `DOCKER_TLS_VERIFY` or `DOCKER_CERT_PATH` enable TLS, which is
  * always verified. Throws `runtime_unavailable` for an invalid address or unusable files.
  */
-export function createClient(
-  host: string | undefined, env: Environment, configDir?: string,
-): Client & Pick<Endpoint, 'shownAddress'> {
+export function createClient(host: string | undefined, env: Environment, configDir?: string) {
   const { agent, address, remoteHost, shownAddress } = findEndpoint(host ?? (env['DOCKER_HOST'] || undefined), env, configDir);
   // The client formats each request for a debug log that is off. Formatting all sockets of the agent takes longer than the request.
   Object.defineProperty(agent, inspect.custom, { value: () => agent.constructor.name });

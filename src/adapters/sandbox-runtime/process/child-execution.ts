@@ -5,7 +5,6 @@ import { constants } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
 import { sentenceOf } from '../../shared/status-and-error-messages.ts';
 import { errorCode } from '../../shared/system-errors.ts';
-import type { HostExecution } from '../execution-host.ts';
 import { inputStream, outputStream } from '../execution-streams.ts';
 import { resolveCommand } from './command.ts';
 
@@ -46,14 +45,10 @@ const refusals: Readonly<Record<string, string>> = {
 };
 
 /** An execution that is a child of this process. */
-export interface ChildExecution extends HostExecution {
-  readonly exited: Promise<number>;
-  /** Kills it, unless it outlives this process. */
-  readonly leave: () => Promise<void>;
-}
+export type ChildExecution = ReturnType<typeof childExecution>;
 
 /** Follows a child that has just started. `end` kills the child and all its processes. */
-export function childExecution(child: Child, end: () => Promise<void>): ChildExecution {
+export function childExecution(child: Child, end: () => Promise<void>) {
   // This must come first: output of a child that ends before anything listens is lost.
   const stdin = inputStream(child.stdin);
   const stdout = outputStream(child.stdout);
@@ -69,6 +64,7 @@ export function childExecution(child: Child, end: () => Promise<void>): ChildExe
   const outlive = (): void => {
     outlives = true;
   };
+  /** Kills it, unless it outlives this process. */
   const leave = async (): Promise<void> => {
     if (!outlives) return kill();
     child.unref();

@@ -10,13 +10,7 @@ import type { Observer } from './observed-sandbox.ts';
 import { type Folder, isNotDirectory, openFolder, FolderWalk } from './folder-walk.ts';
 import { withFailures } from './runtime-failures.ts';
 
-export interface EnteredWorkspace {
-  readonly workspace: Workspace;
-  readonly root: Folder;
-  readonly stack: AsyncDisposableStack;
-  /** Fires when the work must end. */
-  readonly ended: AbortSignal;
-}
+export type EnteredWorkspace = Awaited<ReturnType<FileTransfer['enter']>>;
 
 /** Moves files into and out of the workspaces of sandboxes. They belong to the user of this process. */
 export class FileTransfer {
@@ -77,7 +71,7 @@ export class FileTransfer {
   }
 
   /** Opens the workspace of a sandbox. A removal ends the work through `ended`, and waits until the stack is disposed of. */
-  async enter(id: string, signal: AbortSignal): Promise<EnteredWorkspace> {
+  async enter(id: string, signal: AbortSignal) {
     const task = { id, controller: new AbortController(), over: Promise.withResolvers<void>() };
     const ended = AbortSignal.any([signal, task.controller.signal]);
     await using stack = new AsyncDisposableStack();
@@ -92,7 +86,8 @@ export class FileTransfer {
     const { workspace: folder } = this.#observer.layout.sandbox(id);
     await mkdir(folder, { recursive: true });
     const root = stack.use(await openFolder(folder));
-    return { workspace: { folder, workingDir: record.claim?.plan.workingDir }, root, ended, stack: stack.move() };
+    const workspace: Workspace = { folder, workingDir: record.claim?.plan.workingDir };
+    return { workspace, root, ended, stack: stack.move() };
   }
 
   /** Ends the work on one sandbox, or on all, with this failure. Returns when the work has ended. */
