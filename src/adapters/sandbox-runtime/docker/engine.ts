@@ -162,11 +162,10 @@ export function whyUnreachable(error: unknown): string {
 }
 
 /** Returns the engine's response as a stream, until the signal fires. dockerode's types declare too little of it. */
-export function streamed(response: unknown, signal?: AbortSignal): IncomingMessage {
+export function streamed(response: unknown, signal: AbortSignal): IncomingMessage {
   if (!(response instanceof IncomingMessage)) throw new TypeError('the client returned no HTTP stream');
   // A stream without a reader must not throw an unhandled error.
-  if (signal !== undefined) addAbortSignal(signal, response.on('error', () => {}));
-  return response;
+  return addAbortSignal(signal, response.on('error', () => {}));
 }
 
 /** Yields the lines of a stream. Throws if the stream is cut. */

@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import { addAbortSignal, pipeline, Readable, Transform } from 'node:stream';
-import { isFailure } from '../../../domain/failure.ts';
 import type { LogRequest } from '../../../ports/sandbox-runtime.ts';
+import { streamOf } from '../output-buffer.ts';
 import { type Engine, findContainer, streamed, unavailable, whyUnreachable } from './engine.ts';
 import { createFrameReader } from './execution-output.ts';
 
@@ -12,7 +11,8 @@ export async function readLog(
   const { Id } = await findContainer(engine, id, signal);
   const ends = AbortSignal.any([signal, engine.closed]);
   const { entries, before } = tailBytes === undefined ? wholeLog : await findTail(engine, Id, tailBytes, ends);
-  return contentOf(await openLog(engine, Id, entries, follow, ends), before, ends);
+  const response = await openLog(engine, Id, entries, follow, ends);
+  return streamOf(ends, (ended) => contentOf(streamed(response, ended), before, ended));
 }
 
 const wholeLog: { readonly entries: number | 'all'; readonly before: number } = { entries: 'all', before: 0 };
@@ -47,7 +47,7 @@ interface Modem {
 
 async function openLog(
   { docker, call }: Engine, containerId: string, entries: number | 'all', follow: boolean, signal: AbortSignal,
-): Promise<IncomingMessage> {
+): Promise<unknown> {
   const modem: Modem = docker.modem;
   const request = (abortSignal: AbortSignal) => ({
     path: `/containers/${containerId}/logs?`,
@@ -57,32 +57,27 @@ async function openLog(
     options: { stdout: true, stderr: true, follow, tail: String(entries) },
     abortSignal,
   });
-  const response = await call((abortSignal) => new Promise<unknown>((resolve, reject) => {
+  return await call((abortSignal) => new Promise<unknown>((resolve, reject) => {
     modem.dial(request(abortSignal), (error, result) => (error === null ? resolve(result) : reject(error)));
   }), { signal });
-  return streamed(response);
 }
 
-/** Returns the content of the entries, without the first `before` bytes. */
-function contentOf(response: IncomingMessage, before: number, signal: AbortSignal): ReadableStream<Uint8Array> {
+/** Yields the content of the entries, without the first `before` bytes. */
+async function* contentOf(response: IncomingMessage, before: number, signal: AbortSignal): AsyncGenerator<Uint8Array, void> {
   let leftOut = before;
-  const content = new Transform({
-    transform(chunk: Buffer, _encoding, done) {
-      read(chunk);
-      done();
-    },
-    destroy(error, done) {
-      const reason: unknown = signal.reason;
-      if (reason instanceof Error) done(reason);
-      else done(error === null || isFailure(error) ? error : unavailable(whyUnreachable(error), error));
-    },
-  });
+  const pieces: Buffer[] = [];
   const read = createFrameReader((_, piece, toCome) => {
     const cut = Math.min(leftOut, piece.length);
     leftOut = toCome === 0 ? 0 : leftOut - cut;
-    if (cut < piece.length) content.push(piece.subarray(cut));
+    if (cut < piece.length) pieces.push(piece.subarray(cut));
   });
-  // The stream fails with the error of the response. If its reader leaves, the response ends.
-  pipeline(response, addAbortSignal(signal, content), () => {});
-  return Readable.toWeb(content);
+  try {
+    for await (const chunk of response) {
+      if (chunk instanceof Buffer) read(chunk);
+      yield* pieces.splice(0);
+    }
+  } catch (error) {
+    signal.throwIfAborted();
+    throw unavailable(whyUnreachable(error), error);
+  }
 }
