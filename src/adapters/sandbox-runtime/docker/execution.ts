@@ -51,6 +51,8 @@ export class OwnExecution implements HostExecution {
   #mark: string;
   #killing: Promise<void> | undefined;
   #isOver = false;
+  /** True if the engine's events report the end. */
+  #isEndReported = false;
   #outlives = false;
 
   constructor(started: StartedExecution, output: ExecutionOutput, leader: Leader) {
@@ -62,7 +64,10 @@ export class OwnExecution implements HostExecution {
     this.stdin = inputStream(socket);
     this.stdout = outputStream(output.stdout);
     this.stderr = outputStream(output.stderr);
-    this.#unwatch = watch.watchExecution(exec.id, () => void this.#pollWhile(1, () => false));
+    this.#unwatch = watch.watchExecution(exec.id, (isReported) => {
+      this.#isEndReported ||= isReported;
+      void this.#pollWhile(1, () => false);
+    });
     // The output ends a moment before the command, or long before it if the command closes its output.
     const onClose = (): void => void this.#pollWhile(1, () => true);
     if (socket.destroyed) onClose();
@@ -124,18 +129,14 @@ export class OwnExecution implements HostExecution {
   }
 
   async #kill(): Promise<void> {
-    let isKilled = false;
-    const polling = this.#pollWhile(killPollMs, () => !isKilled);
-    const started = { ...this.#started, mark: this.#mark };
-    await killProcesses(started, this.#leader, this.#givenUp.signal).finally(() => (isKilled = true));
-    await polling;
+    await killProcesses({ ...this.#started, mark: this.#mark }, this.#leader, this.#givenUp.signal);
     await this.#pollWhile(killPollMs, () => true);
   }
 
   /** Checks whether it has ended: at once, and then with growing pauses. Asks again if the engine does not answer. */
   async #pollWhile(everyMs: number, isWanted: () => boolean): Promise<void> {
     for (let waitMs = everyMs; !this.#isOver; waitMs = Math.min(waitMs * 2, longestPollMs)) {
-      const code = await exitCode(this.#started).catch(() => 'unknown' as const);
+      const code = await exitCode(this.#started, () => this.#isEndReported).catch(() => 'unknown' as const);
       if (typeof code !== 'string') return this.#end(code);
       if (code === 'runs' && !isWanted()) return;
       await sleep(waitMs, undefined, { signal: this.#givenUp.signal }).catch(() => {});
@@ -156,14 +157,13 @@ const doubtfulCode = 126;
 const doubtMs = 5_000;
 
 /** Returns the exit code, `runs` if the command still runs, or null if it ended with an unknown code. Throws the engine's errors. */
-async function exitCode(started: StartedExecution): Promise<number | null | 'runs'> {
-  const { engine, exec, watch, container } = started;
+async function exitCode({ engine, exec, container }: StartedExecution, isEndReported: () => boolean): Promise<number | null | 'runs'> {
   const found = await unlessMissing(engine.call((abortSignal) => exec.inspect({ abortSignal })));
   if (found?.Running === true) return 'runs';
   if (found?.ExitCode !== doubtfulCode) return found?.ExitCode ?? null;
   // The code is right if the events report the end, or if the container still runs some seconds later.
   const deadline = performance.now() + doubtMs;
-  for (let waitMs = 2; !watch.isEndReported(exec.id); waitMs = Math.min(waitMs * 2, 200)) {
+  for (let waitMs = 2; !isEndReported(); waitMs = Math.min(waitMs * 2, 200)) {
     const now = await engine.inspect(container.Id);
     if (now?.State.Running !== true || now.State.StartedAt !== container.State.StartedAt) return null;
     if (performance.now() > deadline) break;

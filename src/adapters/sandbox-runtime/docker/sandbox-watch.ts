@@ -67,7 +67,7 @@ export class SandboxWatch {
   readonly #known = new Map<string, Known>();
   /** The sandboxes that this runtime changes now, with the states seen since the start of the change. */
   readonly #changing = new Map<string, ObservedState[]>();
-  readonly #executions = new Map<string, { readonly wake: () => void; isReported: boolean }>();
+  readonly #executions = new Map<string, (isReported: boolean) => void>();
   #following: Promise<void> | undefined;
   /** When the present event stream was connected, in milliseconds of this process. Infinity if there is none. */
   #connectedAt = Infinity;
@@ -117,18 +117,13 @@ export class SandboxWatch {
   }
 
   /**
-   * Calls `wake` when an execution may have ended, also if nobody reads its output. This is only a hint: the callback must check it.
-   * Returns a function that stops this.
+   * Calls `wake` when an execution may have ended, also if nobody reads its output: with true if the engine reported the end. Otherwise it
+   * is only a hint, which the callback must check. Returns a function that stops this.
    */
-  watchExecution(exec: string, wake: () => void): () => void {
-    this.#executions.set(exec, { wake, isReported: false });
+  watchExecution(exec: string, wake: (isReported: boolean) => void): () => void {
+    this.#executions.set(exec, wake);
     this.#following ??= this.#followAll();
     return () => void this.#executions.delete(exec);
-  }
-
-  /** Returns whether the engine reported the end of this watched execution. */
-  isEndReported(exec: string): boolean {
-    return this.#executions.get(exec)?.isReported ?? false;
   }
 
   /** Resolves when the event stream has ended. The engine's `closed` signal must fire first. */
@@ -162,7 +157,7 @@ export class SandboxWatch {
     try {
       const reading = this.#read(stream);
       reading.catch(() => {});
-      for (const { wake } of this.#executions.values()) wake();
+      for (const wake of this.#executions.values()) wake(false);
       await this.#compare(openedAt);
       await reading;
     } finally {
@@ -180,12 +175,8 @@ export class SandboxWatch {
       const { [labels.sandbox]: id, execID, signal: sent } = Actor?.Attributes ?? {};
       const state = results[action];
       if (state === undefined || Actor === undefined || id === undefined) continue;
-      const watched = this.#executions.get(execID ?? '');
-      if (action !== 'exec_die') this.#lifeEvents.note(action, Actor.ID, sent);
-      else if (watched !== undefined) {
-        watched.isReported = true;
-        watched.wake();
-      }
+      if (action === 'exec_die') this.#executions.get(execID ?? '')?.(true);
+      else this.#lifeEvents.note(action, Actor.ID, sent);
       if (state !== null) this.#happened(id, state);
     }
   }
