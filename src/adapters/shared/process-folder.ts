@@ -5,14 +5,13 @@ import { errorCode } from './system-errors.ts';
 
 const ours = new Set<string>();
 
-/** A folder of this process, private to its user. */
-export interface ProcessFolder {
-  readonly path: string;
-  remove(): Promise<void>;
-}
+export type ProcessFolder = Awaited<ReturnType<typeof makeProcessFolder>>;
 
-/** Creates a folder below `parent` whose name begins with `prefix`. Removes the folders of processes that have ended. */
-export async function makeProcessFolder(parent: string, prefix: string): Promise<ProcessFolder> {
+/**
+ * Creates a folder of this process, private to its user, below `parent`. Its name begins with `prefix`. Removes the folders of processes
+ * that have ended.
+ */
+export async function makeProcessFolder(parent: string, prefix: string) {
   for (const name of await readdir(parent)) {
     if (!name.startsWith(prefix) || isInUse(name, prefix)) continue;
     const old = join(parent, name);
@@ -26,7 +25,7 @@ export async function makeProcessFolder(parent: string, prefix: string): Promise
   await mkdir(path, { mode: 0o700 });
   return {
     path,
-    async remove() {
+    async remove(): Promise<void> {
       await rm(path, { recursive: true, force: true });
       ours.delete(name);
     },

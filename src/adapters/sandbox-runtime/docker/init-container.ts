@@ -12,18 +12,12 @@ import { tarOfOne } from './single-entry-tar.ts';
 /** The required state of a directory before the programs run. */
 type Directory = Owner & { readonly path: string; readonly mode: number };
 
-interface Needs {
-  readonly directories: readonly Directory[];
-  /** False if the program is not in the image. */
-  readonly isRunnable: boolean;
-}
-
 /**
  * Returns a function that prepares a container before its first start, and returns whether the image has the container's program. It is
  * idempotent. The needs are looked up once per image, since its containers are all the same at first.
  */
 export function createPreparation(engine: Engine): (container: Docker.ContainerInspectInfo, id: string) => Promise<boolean> {
-  const known = new LRUCache<string, Needs>({ max: 256 });
+  const known = new LRUCache<string, Awaited<ReturnType<typeof findNeeds>>>({ max: 256 });
   return async (container, id) => {
     const { Image, Config, Path, HostConfig } = container;
     const path = Config.Env.find((entry) => entry.startsWith('PATH='));
@@ -44,7 +38,8 @@ async function makeDirectories(directories: readonly Directory[], files: Contain
   }
 }
 
-async function findNeeds(container: Docker.ContainerInspectInfo, files: ContainerFiles): Promise<Needs> {
+/** Returns the directories to create, and whether the program is in the image. */
+async function findNeeds(container: Docker.ContainerInspectInfo, files: ContainerFiles) {
   const owner = await files.owner(container.Config.User);
   const directories: Directory[] = [];
   const workingDir = container.Config.WorkingDir;
