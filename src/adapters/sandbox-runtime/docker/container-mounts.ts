@@ -1,7 +1,7 @@
 import type Docker from 'dockerode';
 import type { SandboxLaunch } from '../../../ports/sandbox-runtime.ts';
 import { partsBelow, quotedName, refusedFiles } from '../sandbox-path.ts';
-import { type Engine, unlessMissing } from './engine.ts';
+import { type Engine, removeContainer, unlessMissing } from './engine.ts';
 import { containerName, labels } from './labels.ts';
 
 type Container = Docker.ContainerInspectInfo;
@@ -25,9 +25,12 @@ export function volumeMounts(deployment: string, { id, spec }: SandboxLaunch): D
   }));
 }
 
-/** Removes the volumes of a sandbox whose container is gone. */
-export async function removeVolumes({ call, docker, deployment }: Engine, id: string): Promise<void> {
+/** Removes the other objects of a sandbox whose container is gone: init containers that a crash left behind, and volumes. */
+export async function removeParts(engine: Engine, id: string): Promise<void> {
+  const { call, docker, deployment } = engine;
   const filters = { label: [`${labels.deployment}=${deployment}`, `${labels.partOf}=${id}`] };
+  const containers = await call((abortSignal) => docker.listContainers({ all: true, filters, abortSignal }));
+  for (const { Id } of containers) await removeContainer(engine, Id);
   const { Volumes } = await call((abortSignal) => docker.listVolumes({ filters, abortSignal }));
   for (const { Name } of Volumes) await unlessMissing(call((abortSignal) => docker.getVolume(Name).remove({ abortSignal })));
 }

@@ -5,11 +5,11 @@ import { absentSandbox, type ObservedSandbox, type ObservedState } from '../../.
 import type { Progress, SandboxLaunch } from '../../../ports/sandbox-runtime.ts';
 import type { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { raceSignal } from '../../shared/timeout.ts';
-import { removeVolumes } from './container-mounts.ts';
+import { removeParts } from './container-mounts.ts';
 import { engineMessage, removeContainer, statusOf, unavailable, withFailures } from './engine.ts';
 import { hasFreezer } from './engine-info.ts';
 import type { DockerFiles } from './files.ts';
-import { createPreparation, removeInitContainers } from './init-container.ts';
+import { createPreparation } from './init-container.ts';
 import { type Observer, stateOf } from './observed-sandbox.ts';
 import { createContainer, startContainer, type StartOptions } from './start-container.ts';
 import type { SandboxWatch } from './sandbox-watch.ts';
@@ -102,8 +102,7 @@ export class Containers {
       const found = await engine.find(id);
       if (found !== null) await removeContainer(engine, found.Id);
       if (found !== null && found.HostConfig.ReadonlyRootfs !== true) return null;
-      await removeInitContainers(engine, id);
-      await removeVolumes(engine, id);
+      await removeParts(engine, id);
       return null;
     });
     // A removal does not wait for the grace period of a running stop. If the kill comes too late, the removal itself notices that.

@@ -111,11 +111,3 @@ export async function withInitContainer(
     await removeContainer(engine, created.id);
   }
 }
-
-/** Removes the init containers that a crash left behind. */
-export async function removeInitContainers(engine: Engine, id: string): Promise<void> {
-  const { docker, deployment, call } = engine;
-  const label = [`${labels.deployment}=${deployment}`, `${labels.partOf}=${id}`];
-  const found = await call((abortSignal) => docker.listContainers({ all: true, filters: { label }, abortSignal }));
-  for (const { Id } of found) await removeContainer(engine, Id);
-}
