@@ -22,9 +22,20 @@ export interface SandboxCounts {
   readonly existing: number;
 }
 
+/** A limit on sandboxes, conversations or executions that has no room for one more. */
 export interface LimitReached {
-  readonly limit: 'running_per_owner' | 'running' | 'existing_per_owner' | 'existing' | 'disk';
+  readonly limit:
+    | 'running_per_owner' | 'running' | 'existing_per_owner' | 'existing' | 'disk'
+    | 'conversations_per_owner' | 'conversations' | 'conversations_per_sandbox' | 'executions_per_sandbox';
   readonly max: number;
+}
+
+/** Returns the first limit that one more would exceed; null if there is room. */
+export function firstReached(
+  rules: readonly (readonly [LimitReached['limit'], max: number | null, count: number])[],
+): LimitReached | null {
+  for (const [limit, max, count] of rules) if (max !== null && count >= max) return { limit, max };
+  return null;
 }
 
 /** `new`, or an existing sandbox that is to run again. */
@@ -38,9 +49,7 @@ export function limitReached(limits: SandboxLimits, counts: SandboxCounts, admis
     ['existing_per_owner', limits.existingPerOwner, counts.existingOfOwner],
     ['existing', limits.existing, counts.existing],
   ] as const;
-  for (const [limit, max, count] of admission === 'new' ? rules : rules.slice(0, 2)) {
-    if (max !== null && count >= max) return { limit, max };
-  }
+  if (admission === 'resumed') return firstReached(rules.slice(0, 2));
   const { diskUsedPercent } = limits;
-  return admission === 'new' && diskUsedPercent !== undefined ? { limit: 'disk', max: diskUsedPercent } : null;
+  return firstReached(rules) ?? (diskUsedPercent === undefined ? null : { limit: 'disk', max: diskUsedPercent });
 }

@@ -1,3 +1,4 @@
+import { firstReached, type LimitReached } from './admission-limits.ts';
 import type { Conversation, Message } from './conversation.ts';
 import type { ReasonOf } from './reason.ts';
 
@@ -22,20 +23,13 @@ export interface ConversationCounts {
   readonly inSandbox: number;
 }
 
-export interface ConversationLimitReached {
-  readonly limit: 'conversations_per_owner' | 'conversations' | 'conversations_per_sandbox';
-  readonly max: number;
-}
-
 /** Returns the limit that one more conversation would exceed; null if there is room. */
-export function conversationLimitReached(limits: ConversationLimits, counts: ConversationCounts): ConversationLimitReached | null {
-  const rules = [
+export function conversationLimitReached(limits: ConversationLimits, counts: ConversationCounts): LimitReached | null {
+  return firstReached([
     ['conversations_per_owner', limits.conversationsPerOwner, counts.ofOwner],
     ['conversations', limits.conversations, counts.all],
     ['conversations_per_sandbox', limits.conversationsPerSandbox, counts.inSandbox],
-  ] as const;
-  for (const [limit, max, count] of rules) if (max !== null && count >= max) return { limit, max };
-  return null;
+  ]);
 }
 
 /** How many messages, and how many bytes of them, may wait for an agent. */

@@ -105,16 +105,6 @@ export interface ExecutionLimits {
 
 export const defaultExecutionLimits: ExecutionLimits = { executionsPerSandbox: 100 };
 
-export interface ExecutionLimitReached {
-  readonly limit: 'executions_per_sandbox';
-  readonly max: number;
-}
-
-/** Returns the limit that one more running execution in the sandbox would exceed; null if there is room. */
-export function executionLimitReached({ executionsPerSandbox: max }: ExecutionLimits, running: number): ExecutionLimitReached | null {
-  return max !== null && running >= max ? { limit: 'executions_per_sandbox', max } : null;
-}
-
 /** How many ended executions a sandbox keeps. Older ones are deleted. */
 export const maxEndedExecutions = 100;
 

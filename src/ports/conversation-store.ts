@@ -1,11 +1,11 @@
 import type { KeptChanges } from '../domain/change.ts';
 import type { Conversation, ConversationSortOrder, ConversationStartStatus, AgentStatus } from '../domain/conversation.ts';
-import type { ConversationLimitReached, ConversationLimits } from '../domain/conversation-limits.ts';
+import type { ConversationLimits } from '../domain/conversation-limits.ts';
 import type { EventDraft } from '../domain/event.ts';
 import type { OwnerCount } from '../domain/limit-usage.ts';
 import type { OwnerScope } from '../domain/principal.ts';
 import type { Page, PageRequest } from '../domain/page.ts';
-import type { IdempotencyClaim, ClaimOutcome } from './idempotency-claim.ts';
+import type { IdempotencyClaim, ClaimOutcome, InsertOutcome } from './idempotency-claim.ts';
 import type { ReplaceOutcome } from './sandbox-store.ts';
 
 /** Times are in milliseconds since the epoch. */
@@ -25,11 +25,6 @@ export type ConversationCount = OwnerCount & {
   readonly executionStatus: AgentStatus | null;
 };
 
-export type InsertConversationOutcome =
-  | { readonly kind: 'inserted' }
-  | { readonly kind: 'limit'; readonly reached: ConversationLimitReached }
-  | ClaimOutcome;
-
 /**
  * Keeps the records of conversations. A write is durable when its method resolves. Each method is atomic, also among several
  * processes that use one store. Failure: `store_unavailable`; the write may have been made or not.
@@ -45,7 +40,7 @@ export interface ConversationStore {
     claim?: IdempotencyClaim,
     events?: readonly EventDraft[],
     limits?: ConversationLimits,
-  ): Promise<InsertConversationOutcome>;
+  ): Promise<InsertOutcome>;
 
   /**
    * Compare-and-set: writes the record and its events if the stored record is exactly one version older; otherwise returns `stale`. Nothing

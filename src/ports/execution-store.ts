@@ -1,12 +1,7 @@
-import type { ExecutionLimitReached, ExecutionLimits, ExecutionRecord } from '../domain/execution.ts';
+import type { ExecutionLimits, ExecutionRecord } from '../domain/execution.ts';
 import type { Page, PageRequest } from '../domain/page.ts';
-import type { ClaimOutcome, IdempotencyClaim } from './idempotency-claim.ts';
+import type { ClaimOutcome, IdempotencyClaim, InsertOutcome } from './idempotency-claim.ts';
 import type { ReplaceOutcome } from './sandbox-store.ts';
-
-export type InsertExecutionOutcome =
-  | { readonly kind: 'inserted' }
-  | { readonly kind: 'limit'; readonly reached: ExecutionLimitReached }
-  | ClaimOutcome;
 
 /**
  * Keeps the records of executions. A write is durable when its method resolves. Each method is atomic, also among several processes that
@@ -18,7 +13,7 @@ export interface ExecutionStore {
    * Adds a record, unless the claim was made before or a limit is reached (counted in the same transaction). Idempotent by id: a record
    * that exists is left as it is, and the outcome is `inserted`.
    */
-  insert(execution: ExecutionRecord, limits: ExecutionLimits, claim?: IdempotencyClaim): Promise<InsertExecutionOutcome>;
+  insert(execution: ExecutionRecord, limits: ExecutionLimits, claim?: IdempotencyClaim): Promise<InsertOutcome>;
 
   /** Returns the outcome of the request that made the claim before; null if there was none. */
   findClaim(claim: IdempotencyClaim): Promise<ClaimOutcome | null>;

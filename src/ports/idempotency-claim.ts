@@ -1,3 +1,5 @@
+import type { LimitReached } from '../domain/admission-limits.ts';
+
 /**
  * A caller's promise that two requests with one key are the same request. It is written in one transaction with the record of the first
  * request, and deleted with that record.
@@ -14,3 +16,8 @@ export interface IdempotencyClaim {
 export type ClaimOutcome =
   | { readonly kind: 'repeated'; readonly id: string }
   | { readonly kind: 'conflict' };
+
+/** Nothing was written, because of a limit. */
+export type Limited = { readonly kind: 'limit'; readonly reached: LimitReached };
+
+export type InsertOutcome = { readonly kind: 'inserted' } | Limited | ClaimOutcome;

@@ -1,11 +1,11 @@
 import type { EventDraft } from '../domain/event.ts';
 import type { SandboxCount } from '../domain/limit-usage.ts';
 import type { PoolMember } from '../domain/pool-plan.ts';
-import type { LimitReached, SandboxLimits } from '../domain/admission-limits.ts';
+import type { SandboxLimits } from '../domain/admission-limits.ts';
 import type { OwnerScope } from '../domain/principal.ts';
 import type { Page, PageRequest } from '../domain/page.ts';
 import type { Sandbox, SandboxStatus } from '../domain/sandbox.ts';
-import type { IdempotencyClaim, ClaimOutcome } from './idempotency-claim.ts';
+import type { IdempotencyClaim, InsertOutcome, Limited } from './idempotency-claim.ts';
 
 export interface SandboxFilter {
   readonly status?: SandboxStatus | undefined;
@@ -15,11 +15,6 @@ export interface SandboxFilter {
   /** The oldest first, instead of the newest. */
   readonly oldestFirst?: boolean | undefined;
 }
-
-export type InsertSandboxOutcome =
-  | { readonly kind: 'inserted' }
-  | { readonly kind: 'limit'; readonly reached: LimitReached }
-  | ClaimOutcome;
 
 export type ReplaceOutcome = { readonly kind: 'replaced' } | { readonly kind: 'stale' };
 
@@ -33,7 +28,7 @@ export interface SandboxStore {
    * Adds a record, unless a limit is reached (counted in the same transaction) or the claim was made before. Idempotent by id: a
    * record that exists is left as it is, and the outcome is `inserted`.
    */
-  insert(sandbox: Sandbox, limits: SandboxLimits, claim?: IdempotencyClaim, events?: readonly EventDraft[]): Promise<InsertSandboxOutcome>;
+  insert(sandbox: Sandbox, limits: SandboxLimits, claim?: IdempotencyClaim, events?: readonly EventDraft[]): Promise<InsertOutcome>;
 
   /**
    * Gives a running pool member to an owner: in one transaction the member's record is deleted and the given one, which has its
@@ -46,7 +41,7 @@ export interface SandboxStore {
     limits: SandboxLimits,
     claim?: IdempotencyClaim,
     events?: readonly EventDraft[],
-  ): Promise<InsertSandboxOutcome | { readonly kind: 'stale' }>;
+  ): Promise<InsertOutcome | { readonly kind: 'stale' }>;
 
   /** Adds a pool member, unless `size` members with the fingerprint exist. Idempotent by id. */
   insertPooled(sandbox: Sandbox, fingerprint: string, size: number): Promise<{ readonly kind: 'inserted' } | { readonly kind: 'full' }>;
@@ -62,11 +57,7 @@ export interface SandboxStore {
   replace(sandbox: Sandbox, events?: readonly EventDraft[]): Promise<ReplaceOutcome>;
 
   /** Like `replace`, for a transition that makes a sandbox count as running again. */
-  admit(
-    sandbox: Sandbox,
-    limits: SandboxLimits,
-    events?: readonly EventDraft[],
-  ): Promise<ReplaceOutcome | { readonly kind: 'limit'; readonly reached: LimitReached }>;
+  admit(sandbox: Sandbox, limits: SandboxLimits, events?: readonly EventDraft[]): Promise<ReplaceOutcome | Limited>;
 
   /** Writes the time of activity without a new version. It never moves back. An unknown id is ignored. */
   touch(id: string, lastActiveAt: number): Promise<void>;

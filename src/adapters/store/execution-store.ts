@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
-import { executionLimitReached, type ExecutionRecord, executionRecordStatuses, isExecutionUnsettled } from '../../domain/execution.ts';
+import { firstReached } from '../../domain/admission-limits.ts';
+import { type ExecutionRecord, executionRecordStatuses, isExecutionUnsettled } from '../../domain/execution.ts';
 import { pageOf } from '../../domain/page.ts';
 import type { ExecutionStore } from '../../ports/execution-store.ts';
 import type { Db, ExecutionRow } from './database.ts';
@@ -16,8 +17,8 @@ export function createExecutionStore(db: Db, onDamaged: DamageListener = () => {
   return {
     insert: (execution, limits, claim) =>
       db.transaction().execute((trx) => insertOnce(trx, 'execution', execution.id, claim, async () => {
-        const count = await countUpTo(trx, running(trx, execution.sandboxId), limits.executionsPerSandbox);
-        const reached = executionLimitReached(limits, count);
+        const { executionsPerSandbox: max } = limits;
+        const reached = firstReached([['executions_per_sandbox', max, await countUpTo(trx, running(trx, execution.sandboxId), max)]]);
         if (reached !== null) return { kind: 'limit', reached };
         await trx.insertInto('executions').values(rowOfExecution(execution)).executeTakeFirst();
         return null;

@@ -2,14 +2,13 @@ import { Failure } from '../../domain/failure.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import { applyTransition } from '../../domain/sandbox-lifecycle.ts';
 import type { LimitReached } from '../../domain/admission-limits.ts';
+import type { Limited } from '../../ports/idempotency-claim.ts';
 import { waitAtMost } from '../timers.ts';
 import type { SandboxUseCaseDeps } from './sandboxes.ts';
 import { isInUse, writeSandbox } from './sandbox-records.ts';
 
 /** What happens if a limit on running sandboxes is reached: the newcomer is refused, or the longest idle one is paused for it. */
 export type WhenFull = 'refuse' | 'pause_idle';
-
-export type Limited = { readonly kind: 'limit'; readonly reached: LimitReached };
 
 const maxTries = 20;
 

@@ -3,10 +3,9 @@ import { Failure } from '../../domain/failure.ts';
 import { newSandbox, type NewSandbox, type Sandbox } from '../../domain/sandbox.ts';
 import { parameterProblems, type SandboxParameters, applyParameters } from '../../domain/sandbox-parameters.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
-import type { ClaimOutcome, IdempotencyClaim } from '../../ports/idempotency-claim.ts';
-import type { InsertSandboxOutcome } from '../../ports/sandbox-store.ts';
+import type { ClaimOutcome, IdempotencyClaim, InsertOutcome, Limited } from '../../ports/idempotency-claim.ts';
 import { idempotencyConflict } from '../idempotency-conflict.ts';
-import { admit, type Limited } from './admit-sandbox.ts';
+import { admit } from './admit-sandbox.ts';
 import type { SandboxUseCaseDeps } from './sandboxes.ts';
 import { getSandbox, logStatusChange } from './sandbox-records.ts';
 
@@ -73,7 +72,7 @@ async function startOnce(deps: SandboxUseCaseDeps, asked: Omit<NewSandbox, 'sess
   return started(deps, cold, await store.sandboxes.insert(cold, limits, claim, sandboxMovedEvents(null, cold, 'user')));
 }
 
-function started({ reconciler, logger, startStatistics }: SandboxUseCaseDeps, sandbox: Sandbox, outcome: InsertSandboxOutcome): Started {
+function started({ reconciler, logger, startStatistics }: SandboxUseCaseDeps, sandbox: Sandbox, outcome: InsertOutcome): Started {
   if (outcome.kind !== 'inserted') return outcome;
   logStatusChange(logger, null, sandbox, 'user');
   startStatistics.note(null, sandbox);

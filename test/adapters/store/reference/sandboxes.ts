@@ -4,8 +4,8 @@ import { countsAsRunning, isPausedByRule } from '../../../../src/domain/sandbox-
 import { limitReached, type LimitReached, type Admission, type SandboxLimits } from '../../../../src/domain/admission-limits.ts';
 import { isQuarantined } from '../../../../src/domain/quarantine.ts';
 import { isPooled, type Sandbox } from '../../../../src/domain/sandbox.ts';
-import type { IdempotencyClaim } from '../../../../src/ports/idempotency-claim.ts';
-import type { InsertSandboxOutcome, ReplaceOutcome, SandboxStore } from '../../../../src/ports/sandbox-store.ts';
+import type { IdempotencyClaim, InsertOutcome } from '../../../../src/ports/idempotency-claim.ts';
+import type { ReplaceOutcome, SandboxStore } from '../../../../src/ports/sandbox-store.ts';
 import type { ReferenceEvents } from './events.ts';
 import { atOnce, Claims, compare, pageIn, scanOf } from './records.ts';
 
@@ -33,7 +33,7 @@ export function createReferenceSandboxes(log: ReferenceEvents): SandboxStore {
   }
 
   /** Returns the outcome of an earlier insert of the same record or with the same claim. Null if there was none. */
-  function known(sandbox: Sandbox, claim: IdempotencyClaim | undefined): InsertSandboxOutcome | null {
+  function known(sandbox: Sandbox, claim: IdempotencyClaim | undefined): InsertOutcome | null {
     return records.has(sandbox.id) ? { kind: 'inserted' } : claims.find(claim);
   }
 
