@@ -1,28 +1,22 @@
-/** The present run of the work for a key, as the work sees it. */
-export interface KeyedRun {
-  /** Fires when the run must check again instead of waiting. */
-  readonly woken: AbortSignal;
-  /** Fires when the run must stop its current work. */
-  readonly interrupted: AbortSignal;
-  /** Resets both signals before the next check. */
-  resetSignals(): void;
-}
-
-class Run<T> implements KeyedRun {
+/** The present run of the work for a key. */
+export class KeyedRun<T = unknown> {
   /** True if the work must run once more. */
   again = false;
   promise: Promise<T> | null = null;
   #wake = new AbortController();
   #interrupt = new AbortController();
 
+  /** Fires when the run must check again instead of waiting. */
   get woken(): AbortSignal {
     return this.#wake.signal;
   }
 
+  /** Fires when the run must stop its current work. */
   get interrupted(): AbortSignal {
     return this.#interrupt.signal;
   }
 
+  /** Resets both signals before the next check. */
   resetSignals(): void {
     if (this.#wake.signal.aborted) this.#wake = new AbortController();
     if (this.#interrupt.signal.aborted) this.#interrupt = new AbortController();
@@ -44,7 +38,7 @@ class Run<T> implements KeyedRun {
  * happen only once.
  */
 export class KeyedWorker<T> {
-  readonly #entries = new Map<string, Run<T>>();
+  readonly #entries = new Map<string, KeyedRun<T>>();
   readonly #work: (key: string, run: KeyedRun, earlier: T | null) => Promise<T>;
 
   /** `earlier` is the result of the previous pass in the same run. */
@@ -59,7 +53,7 @@ export class KeyedWorker<T> {
       running.again = true;
       return running.promise;
     }
-    const entry = new Run<T>();
+    const entry = new KeyedRun<T>();
     this.#entries.set(key, entry);
     entry.promise = this.#repeat(key, entry);
     return entry.promise;
@@ -83,7 +77,7 @@ export class KeyedWorker<T> {
     await Promise.allSettled(entries.flatMap(({ promise }) => promise ?? []));
   }
 
-  async #repeat(key: string, entry: Run<T>): Promise<T> {
+  async #repeat(key: string, entry: KeyedRun<T>): Promise<T> {
     try {
       let result: T | null = null;
       do {
