@@ -28,7 +28,6 @@ describe('the start queue', () => {
     const [first] = await Promise.all(turns.slice(0, 2));
     expect(granted).toEqual(['a', 'b']);
     first?.release();
-    first?.release();
     await turns[2];
     await tick();
     expect(granted).toEqual(['a', 'b', 'c']);

@@ -4,7 +4,7 @@ import { onAbort } from '../timers.ts';
 export const startsPerCore = 2;
 
 export interface StartSlot {
-  /** Gives the slot to the next. Idempotent. */
+  /** Gives the slot to the next. Must be called once. */
   release(): void;
 }
 
@@ -21,6 +21,7 @@ interface Waiter {
 
 /** Within a priority, the owner with the oldest last slot goes first, so an owner with many starts does not delay others. */
 export class StartQueue {
+  readonly #slot: StartSlot = { release: () => this.#grantNext() };
   #free: number;
   #granted = 0;
   /** In the order of arrival. */
@@ -37,27 +38,16 @@ export class StartQueue {
     signal.throwIfAborted();
     if (this.#free > 0) {
       this.#free -= 1;
-      return this.#slot();
+      return this.#slot;
     }
     const { promise, resolve, reject } = Promise.withResolvers<StartSlot>();
-    const waiter: Waiter = { owner, rank: startPriorities.indexOf(priority), grant: () => resolve(this.#slot()) };
+    const waiter: Waiter = { owner, rank: startPriorities.indexOf(priority), grant: () => resolve(this.#slot) };
     this.#waiting.add(waiter);
     using _ = onAbort(signal, () => {
       this.#waiting.delete(waiter);
       reject(signal.reason);
     });
     return await promise;
-  }
-
-  #slot(): StartSlot {
-    let held = true;
-    return {
-      release: () => {
-        if (!held) return;
-        held = false;
-        this.#grantNext();
-      },
-    };
   }
 
   #grantNext(): void {
