@@ -16,9 +16,35 @@ const eventOf = rowReader<Event, Selectable<Database['events']>>({
   data: (text, { kind }) => parseColumn<Event['data']>(eventDataSchemas[readKind(kind)], text),
 });
 
-export function createEventStore(db: Db, log: EventLog): EventStore {
+type WriteEvents = (events: readonly EventDraft[]) => Promise<number>;
+
+/** Also writes events in the transaction of their records. */
+export interface EventLog extends EventStore {
+  /** Runs a transaction that may write events, and notifies the subscribers after its commit. */
+  transaction<T>(work: (trx: Db, writeEvents: WriteEvents) => Promise<T>): Promise<T>;
+}
+
+export function createEventLog(db: Db): EventLog {
+  const listeners = new Listeners<WrittenEvents>();
+
+  const transaction: EventLog['transaction'] = async (work) => {
+    const written: EventDraft[] = [];
+    const result = await db.transaction().execute((trx) =>
+      work(trx, async (events) => {
+        if (events.length === 0) return 0;
+        const { insertId = 0n } = await trx.insertInto('events').values(events.map(rowOf)).executeTakeFirstOrThrow();
+        written.push(...events);
+        return Number(insertId);
+      }),
+    );
+    if (written.length > 0) listeners.notify(summaryOf(written));
+    return result;
+  };
+
   return {
-    append: (events) => log.transaction((_, writeEvents) => writeEvents(events)),
+    transaction,
+
+    append: (events) => transaction((_, writeEvents) => writeEvents(events)),
 
     read: async (filter, after, limit) => {
       const [first, ...others] = rangesOf(db, filter, after);
@@ -33,7 +59,7 @@ export function createEventStore(db: Db, log: EventLog): EventStore {
       return rows[0]?.seq ?? 0;
     },
 
-    subscribe: (listener) => log.subscribe(listener),
+    subscribe: (listener) => listeners.add(listener),
 
     purge: async (before, limit) => {
       const { numDeletedRows } = await db
@@ -61,37 +87,6 @@ function rangesOf(db: Db, { ownerId, conversationId, sandboxId, kinds }: EventFi
   const wanted = places.length === 0 ? [all] : places;
   // Removes repeated kinds: two ranges must not contain the same event.
   return kinds === undefined ? wanted : wanted.flatMap((place) => Array.from(new Set(kinds), (kind) => place.where('kind', '=', kind)));
-}
-
-type WriteEvents = (events: readonly EventDraft[]) => Promise<number>;
-
-/** Writes events in the transaction of their records. */
-export interface EventLog {
-  /** Runs a transaction that may write events, and notifies the subscribers after its commit. */
-  transaction<T>(work: (trx: Db, writeEvents: WriteEvents) => Promise<T>): Promise<T>;
-  /** Returns the function that ends the subscription. */
-  subscribe(listener: (written: WrittenEvents) => void): () => void;
-}
-
-export function createEventLog(db: Db): EventLog {
-  const listeners = new Listeners<WrittenEvents>();
-
-  return {
-    async transaction(work) {
-      const written: EventDraft[] = [];
-      const result = await db.transaction().execute((trx) =>
-        work(trx, async (events) => {
-          if (events.length === 0) return 0;
-          const { insertId = 0n } = await trx.insertInto('events').values(events.map(rowOf)).executeTakeFirstOrThrow();
-          written.push(...events);
-          return Number(insertId);
-        }),
-      );
-      if (written.length > 0) listeners.notify(summaryOf(written));
-      return result;
-    },
-    subscribe: (listener) => listeners.add(listener),
-  };
 }
 
 function summaryOf(events: readonly EventDraft[]): WrittenEvents {

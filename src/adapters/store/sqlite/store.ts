@@ -8,7 +8,7 @@ import type { Store } from '../../../ports/store.ts';
 import { createApiKeyStore } from '../api-key-store.ts';
 import { createConversationStore } from '../conversation-store.ts';
 import type { Database, Db } from '../database.ts';
-import { createEventLog, createEventStore } from '../event-store.ts';
+import { createEventLog } from '../event-store.ts';
 import { createExecutionStore } from '../execution-store.ts';
 import { createListingCache } from '../listing-cache.ts';
 import type { DamageListener } from '../record-rows.ts';
@@ -185,7 +185,7 @@ function storeOf(name: 'sqlite' | 'memory', database: DatabaseSync, close: () =>
     sandboxes: createSandboxStore(db, log, onDamaged),
     conversations: createConversationStore(db, log, onDamaged),
     executions: createExecutionStore(db, onDamaged),
-    events: createEventStore(db, log),
+    events: log,
     apiKeys: createApiKeyStore(db),
     specs: createSpecStore(db),
     listingCache: createListingCache(db, { maxBytes: listingCacheBytes, now: Date.now }),

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { createConversationStore } from '../../../../src/adapters/store/conversation-store.ts';
-import { createEventLog, createEventStore } from '../../../../src/adapters/store/event-store.ts';
+import { createEventLog } from '../../../../src/adapters/store/event-store.ts';
 import { createExecutionStore } from '../../../../src/adapters/store/execution-store.ts';
 import { createListingCache } from '../../../../src/adapters/store/listing-cache.ts';
 import { createSandboxStore } from '../../../../src/adapters/store/sandbox-store.ts';
@@ -18,10 +18,9 @@ import { openDb } from './harness.ts';
 const statements: string[] = [];
 const { sqlite, db } = openDb(':memory:', ({ query }) => statements.push(query.sql));
 migrate(sqlite);
-const log = createEventLog(db);
-const sandboxes = createSandboxStore(db, log);
-const conversations = createConversationStore(db, log);
-const events = createEventStore(db, log);
+const events = createEventLog(db);
+const sandboxes = createSandboxStore(db, events);
+const conversations = createConversationStore(db, events);
 const executions = createExecutionStore(db);
 const cache = createListingCache(db, { maxBytes: 10, now: () => 100_000 });
 
