@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs';
 import { type JsonOption, print } from '../../adapters/cli/console.ts';
 import { inSnakeCase } from '../../adapters/shared/letter-case.ts';
+import type { RestoredStore } from '../../adapters/store/sqlite/index.ts';
 import { commandName } from '../../client/command-name.ts';
 import { defaultQuarantineForMs } from '../../domain/quarantine.ts';
 import { ensureDeploymentFile, noteRuntime, readDeploymentFile } from '../config/deployment-file.ts';
@@ -27,27 +28,15 @@ export async function restore(env: NodeJS.ProcessEnv, file: string, { json = fal
   // A new data folder gets the id of the deployment that owns the sandboxes in the store.
   if (restored.deploymentId !== null) ensureDeploymentFile(dataDir, restored.deploymentId);
   if (deploymentId === null && restored.runtime !== null) noteRuntime(dataDir, restored.runtime);
-  const result: Restored = {
-    dataDir,
-    replaced: restored.replaced,
-    deploymentId: restored.deploymentId ?? deploymentId,
-    keepsRevocations: restored.keepsRevocations,
-    quarantineForMs: options.quarantineForMs ?? defaultQuarantineForMs,
-  };
+  const { replaced, keepsRevocations } = restored;
+  const quarantineForMs = options.quarantineForMs ?? defaultQuarantineForMs;
+  const result = { dataDir, replaced, deploymentId: restored.deploymentId ?? deploymentId, keepsRevocations, quarantineForMs };
   print({ json }, inSnakeCase(result), restoredText(result));
   return 0;
 }
 
-interface Restored {
-  readonly dataDir: string;
-  /** The path of the replaced store; null if there was none. */
-  readonly replaced: string | null;
-  /** Null if neither the backup nor the data folder has it. */
-  readonly deploymentId: string | null;
-  /** Whether keys that were revoked since the backup are still revoked. */
-  readonly keepsRevocations: boolean;
-  readonly quarantineForMs: number;
-}
+/** `deploymentId` is null if neither the backup nor the data folder has it. */
+type Restored = Omit<RestoredStore, 'runtime'> & { readonly dataDir: string; readonly quarantineForMs: number };
 
 function restoredText({ dataDir, replaced, deploymentId, keepsRevocations, quarantineForMs }: Restored): string {
   const keptHours = quarantineForMs / 3_600_000;
