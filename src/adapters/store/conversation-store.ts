@@ -22,13 +22,13 @@ import {
   reasonOrNull, SandboxParametersColumn, StartPointColumn, TextMapColumn,
 } from './json-columns.ts';
 import {
-  compiledOnce, countUpTo, type DamageListener, withoutIndex, orNull, rowOf, rowReader, enumReader, scanPage,
+  compiledOnce, countUpTo, type DamageListener, withoutIndex, orNull, replaceOlder, rowOf, rowReader, enumReader, scanPage,
 } from './record-rows.ts';
 import { touchIfRunning } from './sandbox-store.ts';
 
 export function createConversationStore(db: Db, log: EventLog, onDamaged: DamageListener = () => {}): ConversationStore {
   const all = db.selectFrom('conversations').selectAll();
-  const byId = compiledOnce(db, ({ id }: { id: string }) => all.where('id', '=', id));
+  const byId = compiledOnce(db, (id) => all.where('id', '=', id));
 
   return {
     replace: (conversation, events = [], claim, activeAt) => replaceConversation(log, conversation, events, claim, activeAt),
@@ -51,7 +51,7 @@ export function createConversationStore(db: Db, log: EventLog, onDamaged: Damage
       }),
 
     find: async (id) => {
-      const [row] = await byId({ id });
+      const row = await byId(id);
       return row === undefined ? null : conversationOf(row);
     },
 
@@ -65,12 +65,10 @@ export function createConversationStore(db: Db, log: EventLog, onDamaged: Damage
       return (await users.execute()).map(conversationOf);
     },
 
-    scanUnsettled: (afterId, limit) => scanPage({
-      // A literal, because it must match the partial index.
-      rowsAfter: (id, count) => all.where('unsettled', '=', sql.lit(1)).where('id', '>', id).orderBy('id').limit(count).execute(),
-      read: conversationOf,
-      onDamaged: (id) => onDamaged({ kind: 'conversation', id }),
-    }, afterId, limit),
+    // A literal, because it must match the partial index.
+    scanUnsettled: (afterId, limit) => scanPage(
+      all.where('unsettled', '=', sql.lit(1)), conversationOf, (id) => onDamaged({ kind: 'conversation', id }), afterId, limit,
+    ),
 
     keepChanges: (id, kept, events = []) => keepChanges(log, id, kept, events),
 
@@ -123,13 +121,8 @@ function replaceConversation(
     const earlier = await findClaim(trx, 'conversation', claim);
     if (earlier !== null) return earlier;
     if (activeAt !== undefined && !(await touchIfRunning(trx, conversation.sandboxId, activeAt))) return { kind: 'sandbox_not_running' };
-    const { numUpdatedRows } = await trx
-      .updateTable('conversations')
-      .set(rowOfConversation(conversation))
-      .where('id', '=', conversation.id)
-      .where('version', '=', conversation.version - 1)
-      .executeTakeFirstOrThrow();
-    if (numUpdatedRows === 0n) return { kind: 'stale' };
+    const update = trx.updateTable('conversations').set(rowOfConversation(conversation));
+    if (!(await replaceOlder(update, conversation))) return { kind: 'stale' };
     await keepClaim(trx, 'conversation', claim, conversation.id);
     await writeEvents(events);
     return { kind: 'replaced' };

@@ -6,7 +6,7 @@ import type { ExecutionStore } from '../../ports/execution-store.ts';
 import type { Db, ExecutionRow } from './database.ts';
 import { deleteRecords, findClaim, insertOnce, purgeRecords } from './idempotency-claims.ts';
 import { jsonReader, reasonOrNull, TextsColumn } from './json-columns.ts';
-import { countUpTo, type DamageListener, rowOf, rowReader, enumReader, scanPage } from './record-rows.ts';
+import { countUpTo, type DamageListener, replaceOlder, rowOf, rowReader, enumReader, scanPage } from './record-rows.ts';
 
 /** The maximum number of ended executions to return for deletion. */
 const maxEnded = 100;
@@ -29,13 +29,8 @@ export function createExecutionStore(db: Db, onDamaged: DamageListener = () => {
     withdraw: (id) => db.transaction().execute((trx) => deleteRecords(trx, 'execution', [id])),
 
     replace: async (execution) => {
-      const { numUpdatedRows } = await db
-        .updateTable('executions')
-        .set(rowOfExecution(execution))
-        .where('id', '=', execution.id)
-        .where('version', '=', execution.version - 1)
-        .executeTakeFirstOrThrow();
-      return { kind: numUpdatedRows === 1n ? 'replaced' : 'stale' };
+      const isReplaced = await replaceOlder(db.updateTable('executions').set(rowOfExecution(execution)), execution);
+      return { kind: isReplaced ? 'replaced' : 'stale' };
     },
 
     find: async (id) => {
@@ -58,12 +53,9 @@ export function createExecutionStore(db: Db, onDamaged: DamageListener = () => {
       return rows.map(executionOf);
     },
 
-    scanUnsettled: (afterId, limit) => scanPage({
-      // A literal, because it must match the partial index.
-      rowsAfter: (id, count) => all.where('unsettled', '=', sql.lit(1)).where('id', '>', id).orderBy('id').limit(count).execute(),
-      read: executionOf,
-      onDamaged: (id) => onDamaged({ kind: 'execution', id }),
-    }, afterId, limit),
+    // A literal, because it must match the partial index.
+    scanUnsettled: (afterId, limit) =>
+      scanPage(all.where('unsettled', '=', sql.lit(1)), executionOf, (id) => onDamaged({ kind: 'execution', id }), afterId, limit),
 
     purge: (removedBefore) => purgeRecords(db, 'execution', removedBefore),
   };

@@ -1,4 +1,4 @@
-import { type Compilable, type CompiledQuery, type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
+import { type Compilable, type RawBuilder, type SelectQueryBuilder, sql, type UpdateQueryBuilder, type UpdateResult } from 'kysely';
 import { isDamagedRecord } from '../../domain/failure.ts';
 import { camelCase, type SnakeCase, snakeCase } from '../shared/letter-case.ts';
 import { type Database, type Db, storeUnavailable } from './database.ts';
@@ -58,24 +58,10 @@ export function rowReader<T extends object, R extends RowOf<T>>(
   };
 }
 
-/**
- * Compiles a query once for each combination of given values, because compiling takes as long as running it. `build` gets a placeholder
- * for each value, so it may only hand them on to the query, and must not add other parameters.
- */
-export function compiledOnce<R, V extends object>(db: Db, build: (values: V) => Compilable<R>): (values: V) => Promise<R[]> {
-  const compiled = new Map<string, CompiledQuery<R>>();
-  return async (values) => {
-    const given: Readonly<Record<string, unknown>> = Object(values);
-    const names = Object.keys(given).filter((name) => given[name] !== undefined);
-    const combination = names.join(' ');
-    let query = compiled.get(combination);
-    if (query === undefined) {
-      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each name stands for a value, and kysely hands it on
-      query = build(Object.fromEntries(names.map((name) => [name, name])) as V).compile();
-      compiled.set(combination, query);
-    }
-    return (await db.executeQuery<R>({ ...query, parameters: query.parameters.map((name) => given[String(name)]) })).rows;
-  };
+/** Compiles a query with one parameter once, because compiling takes as long as running it. Returns a function that gets the first row. */
+export function compiledOnce<R>(db: Db, build: (placeholder: string) => Compilable<R>): (text: string) => Promise<R | undefined> {
+  const query = build('').compile();
+  return async (text) => (await db.executeQuery<R>({ ...query, parameters: [text] })).rows[0];
 }
 
 /** Returns a reader of a column with one of these words. The reader throws `store_unavailable` for any other text. */
@@ -108,23 +94,26 @@ export function withoutIndex<T extends string | number>(column: string): RawBuil
   return sql<T>`(+${sql.ref(column)})`;
 }
 
+/** Replaces the row if it is exactly one version older. Returns false if it is not. */
+export async function replaceOlder<K extends keyof Database>(
+  update: UpdateQueryBuilder<Database, K, K, UpdateResult>, { id, version }: { readonly id: string; readonly version: number },
+): Promise<boolean> {
+  const older = update.where(sql.ref<string>('id'), '=', id).where(sql.ref<number>('version'), '=', version - 1);
+  return (await older.executeTakeFirstOrThrow()).numUpdatedRows === 1n;
+}
+
 /** Called with each record that a scan leaves out. */
 export type DamageListener = (record: { readonly kind: 'sandbox' | 'conversation' | 'execution'; readonly id: string }) => void;
 
-interface Scan<R, T> {
-  readonly rowsAfter: (id: string, limit: number) => Promise<readonly R[]>;
-  readonly read: (row: R) => T;
-  readonly onDamaged: (id: string) => void;
-}
-
 /** Returns records after the id, fewer than `limit` only at the end. Leaves out damaged ones, so that the others are still kept up. */
-export async function scanPage<R extends { readonly id: string }, T>(
-  { rowsAfter, read, onDamaged }: Scan<R, T>, afterId: string | null, limit: number,
+export async function scanPage<K extends keyof Database, R extends { readonly id: string }, T>(
+  all: SelectQueryBuilder<Database, K, R>, read: (row: R) => T, onDamaged: (id: string) => void, afterId: string | null, limit: number,
 ): Promise<readonly T[]> {
+  const id = sql.ref<string>('id');
   const records: T[] = [];
   for (let after = afterId ?? ''; ; ) {
     const missing = limit - records.length;
-    const rows = await rowsAfter(after, missing);
+    const rows = await all.where(id, '>', after).orderBy(id).limit(missing).execute();
     for (const row of rows) {
       try {
         records.push(read(row));

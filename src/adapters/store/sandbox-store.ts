@@ -1,12 +1,12 @@
-import { type Selectable, sql } from 'kysely';
+import { type RawBuilder, type Selectable, sql } from 'kysely';
 import type { SandboxCount } from '../../domain/limit-usage.ts';
-import { pageOf } from '../../domain/page.ts';
+import { type Page, pageOf, type PageRequest } from '../../domain/page.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import { quarantineOwner } from '../../domain/quarantine.ts';
 import { countsAsRunning, isPausedByRule } from '../../domain/sandbox-lifecycle.ts';
 import { limitReached, type LimitReached, type Admission, type SandboxLimits } from '../../domain/admission-limits.ts';
 import { isPooled, pauseKinds, type Sandbox, type SandboxStatus, sandboxStatuses, unowned } from '../../domain/sandbox.ts';
-import type { SandboxStore } from '../../ports/sandbox-store.ts';
+import type { SandboxFilter, SandboxStore } from '../../ports/sandbox-store.ts';
 import type { Database, Db, SandboxRow } from './database.ts';
 import type { EventLog } from './event-store.ts';
 import { insertOnce, purgeRecords } from './idempotency-claims.ts';
@@ -14,14 +14,12 @@ import {
   columnReader, ExposedUrlsColumn, jsonReader, TextMapColumn, PausedByColumn, reasonOrNull, RefusedColumn, SpecColumn,
 } from './json-columns.ts';
 import {
-  compiledOnce, countUpTo, type DamageListener, withoutIndex, orNull, rowOf, rowReader, enumReader, scanPage,
+  compiledOnce, countUpTo, type DamageListener, withoutIndex, orNull, replaceOlder, rowOf, rowReader, enumReader, scanPage,
 } from './record-rows.ts';
-import { type SandboxSearch, searchSandboxes } from './sandbox-search.ts';
 
 export function createSandboxStore(db: Db, log: EventLog, onDamaged: DamageListener = () => {}): SandboxStore {
   const all = db.selectFrom('sandboxes').selectAll();
-  const byId = compiledOnce(db, ({ id }: { id: string }) => all.where('id', '=', id));
-  const search = compiledOnce(db, (values: SandboxSearch) => searchSandboxes(db, values));
+  const byId = compiledOnce(db, (id) => all.where('id', '=', id));
 
   return {
     ...createSandboxWrites(log),
@@ -35,11 +33,12 @@ export function createSandboxStore(db: Db, log: EventLog, onDamaged: DamageListe
         .executeTakeFirst();
     },
 
-    find: async (id) => firstOf(await byId({ id })),
+    find: async (id) => orNone(await byId(id)),
 
     findMany: async (ids) => (ids.length === 0 ? [] : (await all.where('id', 'in', ids).execute()).map(sandboxOf)),
 
-    findByInstance: async (instanceId) => firstOf(await all.where('instance_id', '=', instanceId).orderBy('seq').limit(1).execute()),
+    findByInstance: async (instanceId) =>
+      orNone(await all.where('instance_id', '=', instanceId).orderBy('seq').limit(1).executeTakeFirst()),
 
     pooled: async () => {
       const rows = await pooled(db).selectAll().orderBy('created_at').orderBy('id').execute();
@@ -53,30 +52,37 @@ export function createSandboxStore(db: Db, log: EventLog, onDamaged: DamageListe
       return (await running.orderBy('last_active_at').orderBy('id').limit(limit).execute()).map(sandboxOf);
     },
 
-    search: async (scope, { status, specId, metadata, oldestFirst }, { after, limit }) => {
-      const rows = await search({
-        owner: scope ?? undefined,
-        status,
-        specId,
-        metadata: metadata && JSON.stringify(metadata),
-        oldestFirst: oldestFirst === true ? true : undefined,
-        afterCreated: after?.value, afterId: after?.id,
-        limit: limit + 1,
-      });
-      return pageOf(rows.map(sandboxOf), limit, ({ createdAt, id }) => ({ value: createdAt, id }));
-    },
-
+    search: (scope, filter, page) => searchSandboxes(db, scope, filter, page),
     countByStatus: (scope) => countSandboxes(db, scope),
     findFailedOrSlow: (scope, startingBefore, limit) => findFailedOrSlow(db, scope, startingBefore, limit),
 
-    scan: (afterId, limit) => scanPage({
-      rowsAfter: (id, count) => all.where('removed_at', 'is', null).where('id', '>', id).orderBy('id').limit(count).execute(),
-      read: sandboxOf,
-      onDamaged: (id) => onDamaged({ kind: 'sandbox', id }),
-    }, afterId, limit),
+    scan: (afterId, limit) =>
+      scanPage(all.where('removed_at', 'is', null), sandboxOf, (id) => onDamaged({ kind: 'sandbox', id }), afterId, limit),
 
     purge: (removedBefore) => purgeRecords(db, 'sandbox', removedBefore),
   };
+}
+
+async function searchSandboxes(
+  db: Db, scope: OwnerScope, { status, specId, metadata, oldestFirst }: SandboxFilter, { after, limit }: PageRequest,
+): Promise<Page<Sandbox>> {
+  const [direction, operator] = oldestFirst === true ? (['asc', '>'] as const) : (['desc', '<'] as const);
+  let found = db.selectFrom('sandboxes').selectAll().where('deleted_at', 'is', null);
+  found = scope === null ? found.where('owner_id', '<>', sql.lit(unowned)) : found.where('owner_id', '=', scope);
+  if (status !== undefined) found = found.where('status', '=', status);
+  if (specId !== undefined) found = found.where('spec_id', '=', specId);
+  if (metadata !== undefined) found = found.where(hasMetadata(JSON.stringify(metadata)));
+  if (after !== null) found = found.where((eb) => eb(eb.refTuple('created_at', 'id'), operator, eb.tuple(after.value, after.id)));
+  const rows = await found.orderBy('created_at', direction).orderBy('id', direction).limit(limit + 1).execute();
+  return pageOf(rows.map(sandboxOf), limit, ({ createdAt, id }) => ({ value: createdAt, id }));
+}
+
+/** Reads the metadata of all sandboxes of the owner: about 4 ms for a thousand. `wanted` has the pairs as JSON. */
+function hasMetadata(wanted: string): RawBuilder<boolean> {
+  return sql`not exists (
+    select 1 from json_each(${wanted}) as wanted
+    where not exists (select 1 from json_each(sandboxes.metadata) as pair where pair.key = wanted.key and pair.value = wanted.value)
+  )`;
 }
 
 async function countSandboxes(db: Db, scope: OwnerScope): Promise<readonly SandboxCount[]> {
@@ -95,7 +101,7 @@ async function findFailedOrSlow(db: Db, scope: OwnerScope, startingBefore: numbe
   return (await found.orderBy('status_since', 'desc').limit(limit).execute()).map(sandboxOf);
 }
 
-function firstOf([row]: readonly Selectable<Database['sandboxes']>[]): Sandbox | null {
+function orNone(row: Selectable<Database['sandboxes']> | undefined): Sandbox | null {
   return row === undefined ? null : sandboxOf(row);
 }
 
@@ -197,15 +203,11 @@ async function insertRow(trx: Db, sandbox: Sandbox, fingerprint = ''): Promise<v
 /** Replaces the row if it is exactly one version older. Keeps activity that was recorded after the caller read the record. */
 async function replaceRow(trx: Db, sandbox: Sandbox): Promise<boolean> {
   const { id, last_active_at: active, ...others } = rowOfSandbox(sandbox);
-  let older = trx
-    .updateTable('sandboxes')
-    .set(others)
-    .set((eb) => ({ last_active_at: eb.case().when('last_active_at', '>', active).then(eb.ref('last_active_at')).else(active).end() }))
-    .where('id', '=', id)
-    .where('version', '=', sandbox.version - 1);
-  if (isPausedByRule(sandbox)) older = older.where('last_active_at', '<=', active);
-  const { numUpdatedRows } = await older.executeTakeFirstOrThrow();
-  return numUpdatedRows === 1n;
+  const update = trx.updateTable('sandboxes').set(others).set((eb) => (
+    { last_active_at: eb.case().when('last_active_at', '>', active).then(eb.ref('last_active_at')).else(active).end() }
+  ));
+  const allowed = isPausedByRule(sandbox) ? update.where('last_active_at', '<=', active) : update;
+  return await replaceOlder(allowed, { id, version: others.version });
 }
 
 function rowOfSandbox(sandbox: Sandbox): SandboxRow {
