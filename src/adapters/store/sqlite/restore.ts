@@ -9,7 +9,7 @@ import {
 } from './data-folder.ts';
 import { migrate } from './migrate.ts';
 import { openReadOnly } from './open-database.ts';
-import { clearMarker } from './shutdown-marker.ts';
+import { clearMarker, readDeployment } from './shutdown-marker.ts';
 import { reasonOf } from './sqlite-error.ts';
 
 /** How much the event numbers are raised, so that no number written since the backup is used twice. */
@@ -72,8 +72,7 @@ async function writeDraft(
     return editDatabase(draft, (copy) => {
       checkContent(copy, file);
       migrate(copy);
-      const { id, runtime } = copy.prepare('SELECT id, runtime FROM deployment').get() ?? {};
-      const kept = { deploymentId: typeof id === 'string' ? id : null, runtime: typeof runtime === 'string' ? runtime : null };
+      const kept = { deploymentId: readDeployment(copy, 'id'), runtime: readDeployment(copy, 'runtime') };
       if (kept.deploymentId !== null && deploymentId !== null && kept.deploymentId !== deploymentId) {
         throw otherDeployment(folder, kept.deploymentId, deploymentId);
       }

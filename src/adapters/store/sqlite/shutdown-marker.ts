@@ -24,7 +24,7 @@ export interface StoreWarning {
  * `skep.db-open`, the log belongs to another file. A crash leaves both ids unchanged.
  */
 export function markOpen(folder: DataFolder, database: DatabaseSync): void {
-  let id = readOpenId(database) ?? closed;
+  let id = readDeployment(database, 'opening') ?? closed;
   if (id === closed) {
     id = randomUUID();
     rmSync(folder.marker, { force: true });
@@ -51,7 +51,7 @@ export function markClosed(folder: DataFolder, database: DatabaseSync): void {
 
 /** Clears the marker in a copy, which has no log. Returns false for a copy of an older version, which has no marker and no deployment. */
 export function clearMarker(database: DatabaseSync): boolean {
-  if (readOpenId(database) === null) return false;
+  if (readDeployment(database, 'opening') === null) return false;
   writeOpenId(database, closed);
   return true;
 }
@@ -100,18 +100,18 @@ function readMainFile(folder: DataFolder): string | null {
   url.searchParams.set('immutable', '1');
   try {
     using database = new DatabaseSync(url, { readOnly: true });
-    return readOpenId(database);
+    return readDeployment(database, 'opening');
   } catch (error) {
     if (reasonOf(error) === null) throw error;
     return null;
   }
 }
 
-/** Returns null for a database of an older version, which has no marker. */
-function readOpenId(database: DatabaseSync): string | null {
-  const hasTable = database.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'deployment'").get() !== undefined;
-  const opening = hasTable ? database.prepare('SELECT opening FROM deployment').get()?.['opening'] : null;
-  return typeof opening === 'string' ? opening : null;
+/** Returns a value of the table `deployment`; null if it has none, and for a database of an older version, which has no such table. */
+export function readDeployment(database: DatabaseSync, column: 'opening' | 'id' | 'runtime'): string | null {
+  if (database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'deployment'").get() === undefined) return null;
+  const value = database.prepare(`SELECT ${column} FROM deployment`).get()?.[column];
+  return typeof value === 'string' ? value : null;
 }
 
 function writeOpenId(database: DatabaseSync, id: string): void {

@@ -19,7 +19,7 @@ import {
 } from './data-folder.ts';
 import { createSqliteDialect } from './dialect.ts';
 import { migrations } from './migrations.ts';
-import { markClosed, markOpen, type StoreWarning } from './shutdown-marker.ts';
+import { markClosed, markOpen, readDeployment, type StoreWarning } from './shutdown-marker.ts';
 import { examineFolder, openAndMigrate, openCurrent, openInMemory, openReadOnly, withRefusals } from './open-database.ts';
 
 const defaultBusyTimeoutMs = 5000;
@@ -81,7 +81,7 @@ export async function inspectSqlite(dataDir: string, { warn, deploymentId }: Ins
   if (schema === 0) return { kind: 'none' };
   using opened = new DisposableStack();
   const database = opened.use(openReadOnly(folder));
-  if (deploymentId !== undefined) requireDeployment(folder, deploymentOf(database), deploymentId);
+  if (deploymentId !== undefined) requireDeployment(folder, readDeployment(database, 'id'), deploymentId);
   // Every version of the schema has these columns.
   const present = database.prepare("SELECT 1 FROM sandboxes WHERE removed_at IS NULL AND status <> 'MISSING' LIMIT 1");
   const hasSandboxes = present.get() !== undefined;
@@ -106,17 +106,10 @@ function openExclusive(folder: DataFolder, options: SqliteStoreOptions): Store {
 }
 
 function claimForDeployment(folder: DataFolder, database: DatabaseSync, deploymentId: (kept: string | null) => string): void {
-  const kept = deploymentOf(database);
+  const kept = readDeployment(database, 'id');
   const id = deploymentId(kept);
   requireDeployment(folder, kept, id);
   if (kept === null) database.prepare('UPDATE deployment SET id = ?').run(id);
-}
-
-/** Returns the id of the deployment that the records belong to; null before the first server. Older schemas do not have it. */
-function deploymentOf(database: DatabaseSync): string | null {
-  if (database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'deployment'").get() === undefined) return null;
-  const id = database.prepare('SELECT id FROM deployment').get()?.['id'];
-  return typeof id === 'string' ? id : null;
 }
 
 /** Throws `other_deployment` if the records belong to another deployment than the folder. */
