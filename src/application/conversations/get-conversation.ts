@@ -5,8 +5,8 @@ import type { OwnerScope } from '../../domain/principal.ts';
 import type { Reason } from '../../domain/reason.ts';
 import type { Sandbox, SandboxStatus } from '../../domain/sandbox.ts';
 import type { ConversationFilter } from '../../ports/conversation-store.ts';
-import type { Store } from '../../ports/store.ts';
-import { conversationNotFound, getVisibleConversation } from './conversation-records.ts';
+import { findSandbox } from '../sandboxes/sandbox-records.ts';
+import { getVisibleConversation } from './conversation-records.ts';
 import type { ConversationUseCaseDeps } from './conversations.ts';
 
 /** `sandboxStatus` is MISSING if the sandbox was deleted. `executionStatus` is never `running` while the sandbox is paused or lost. */
@@ -17,9 +17,8 @@ export interface ConversationView {
 
 /** Returns the conversation. Throws `conversation_not_found` or `store_unavailable`. */
 export async function getConversation(deps: ConversationUseCaseDeps, scope: OwnerScope, id: string): Promise<ConversationView> {
-  const [view] = await viewsOf(deps.store, [await getVisibleConversation(deps.store, scope, id)]);
-  if (view === undefined) throw conversationNotFound(id);
-  return view;
+  const conversation = await getVisibleConversation(deps.store, scope, id);
+  return viewOf(conversation, await findSandbox(deps.store, null, conversation.sandboxId));
 }
 
 export async function searchConversations(
@@ -30,14 +29,10 @@ export async function searchConversations(
   page: PageRequest,
 ): Promise<Page<ConversationView>> {
   const { items, next } = await store.conversations.search(scope, filter, order, page);
-  return { items: await viewsOf(store, items), next };
-}
-
-async function viewsOf(store: Store, conversations: readonly Conversation[]): Promise<ConversationView[]> {
-  const ids = [...new Set(conversations.map(({ sandboxId }) => sandboxId))];
+  const ids = [...new Set(items.map(({ sandboxId }) => sandboxId))];
   const found = ids.length === 0 ? [] : await store.sandboxes.findMany(ids);
   const sandboxes = new Map(found.filter(({ deletedAt }) => deletedAt === null).map((sandbox) => [sandbox.id, sandbox] as const));
-  return conversations.map((conversation) => viewOf(conversation, sandboxes.get(conversation.sandboxId) ?? null));
+  return { items: items.map((conversation) => viewOf(conversation, sandboxes.get(conversation.sandboxId) ?? null)), next };
 }
 
 function viewOf(conversation: Conversation, sandbox: Sandbox | null): ConversationView {

@@ -1,6 +1,6 @@
 import { isWorking } from '../../domain/conversation-next-step.ts';
 import { type EventActor, sandboxMovedEvents } from '../../domain/event.ts';
-import { Failure, isFailure } from '../../domain/failure.ts';
+import { Failure, isFailureOf } from '../../domain/failure.ts';
 import { applyTransition, type SandboxTransition, type TransitionChange } from '../../domain/sandbox-lifecycle.ts';
 import { isInScope, type OwnerScope } from '../../domain/principal.ts';
 import { isPooled, type Sandbox } from '../../domain/sandbox.ts';
@@ -69,13 +69,10 @@ export async function withRecordFailures<T>({ id, status }: Sandbox, work: () =>
   try {
     return await work();
   } catch (error) {
-    if (!isFailure(error)) throw error;
-    if (error.code === 'sandbox_not_running') {
-      throw new Failure('sandbox_not_running', { id, status: status === 'RUNNING' ? 'PAUSED' : status }, { cause: error });
-    }
-    if (error.code === 'sandbox_not_found') {
-      throw new Failure('sandbox_not_running', { id, status: status === 'STARTING' ? status : 'MISSING' }, { cause: error });
-    }
-    throw error;
+    const isGone = isFailureOf(error, 'sandbox_not_found');
+    if (!isGone && !isFailureOf(error, 'sandbox_not_running')) throw error;
+    const stopped = status === 'RUNNING' ? 'PAUSED' : status;
+    const shown = isGone && status !== 'STARTING' ? 'MISSING' : stopped;
+    throw new Failure('sandbox_not_running', { id, status: shown }, { cause: error });
   }
 }
