@@ -11,7 +11,6 @@ const aloneForMs = 5000;
 const retryAfterSeconds = 10;
 
 interface Waiter {
-  readonly share: MemoryShare;
   readonly bytes: number;
   readonly grant: () => void;
 }
@@ -24,7 +23,8 @@ interface Waiter {
 export class AgentMemory {
   readonly maxBytes: number;
   readonly #clock: Clock;
-  readonly #waiting = new Set<Waiter>();
+  /** In the order of arrival. A share waits for one chunk at a time. */
+  readonly #waiting = new Map<MemoryShare, Waiter>();
   #held = 0;
   #alone: MemoryShare | null = null;
   #cancelTimer: () => void = () => {};
@@ -62,11 +62,9 @@ export class AgentMemory {
     if (share.isClosed || this.#hasRoom(bytes)) return;
     if (this.#alone === share) return this.#startAlone(share);
     const { promise, resolve } = Promise.withResolvers<void>();
-    const waiter = { share, bytes, grant: resolve };
-    this.#waiting.add(waiter);
+    this.#waiting.set(share, { bytes, grant: resolve });
     this.#grantWaiting();
     await promise;
-    this.#waiting.delete(waiter);
   }
 
   /** Ends the right of the share to continue alone. */
@@ -76,7 +74,7 @@ export class AgentMemory {
   }
 
   isWaiting(share: MemoryShare): boolean {
-    return [...this.#waiting].some((waiter) => waiter.share === share);
+    return this.#waiting.has(share);
   }
 
   #hasRoom(bytes: number): boolean {
@@ -86,13 +84,13 @@ export class AgentMemory {
   #grantWaiting(): void {
     if (this.#alone !== null && !this.isFull) this.#endAlone();
     let granted = 0;
-    for (const waiter of this.#waiting) {
-      const hasRoom = this.#hasRoom(granted + waiter.bytes);
-      if (!hasRoom && !waiter.share.isClosed && this.#alone !== null) continue;
-      if (!hasRoom && !waiter.share.isClosed) this.#startAlone(waiter.share);
-      this.#waiting.delete(waiter);
-      granted += waiter.bytes;
-      waiter.grant();
+    for (const [share, { bytes, grant }] of this.#waiting) {
+      const mayContinue = share.isClosed || this.#hasRoom(granted + bytes);
+      if (!mayContinue && this.#alone !== null) continue;
+      if (!mayContinue) this.#startAlone(share);
+      this.#waiting.delete(share);
+      granted += bytes;
+      grant();
     }
   }
 
