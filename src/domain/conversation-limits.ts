@@ -1,4 +1,3 @@
-import { firstReached, type LimitReached } from './admission-limits.ts';
 import type { Conversation, Message } from './conversation.ts';
 import type { ReasonOf } from './reason.ts';
 
@@ -15,22 +14,6 @@ export const unlimitedConversations: ConversationLimits = {
   conversations: null,
   conversationsPerSandbox: null,
 };
-
-/** The number of conversations, without deleted ones. */
-export interface ConversationCounts {
-  readonly ofOwner: number;
-  readonly all: number;
-  readonly inSandbox: number;
-}
-
-/** Returns the limit that one more conversation would exceed; null if there is room. */
-export function conversationLimitReached(limits: ConversationLimits, counts: ConversationCounts): LimitReached | null {
-  return firstReached([
-    ['conversations_per_owner', limits.conversationsPerOwner, counts.ofOwner],
-    ['conversations', limits.conversations, counts.all],
-    ['conversations_per_sandbox', limits.conversationsPerSandbox, counts.inSandbox],
-  ]);
-}
 
 /** How many messages, and how many bytes of them, may wait for an agent. */
 export const queueLimits = { messages: 100, bytes: 1_048_576 };

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { diskPressure, deletionCandidates } from '../../src/domain/disk-pressure.ts';
 import { putInQuarantine } from '../../src/domain/quarantine.ts';
-import { limitReached, unlimited } from '../../src/domain/admission-limits.ts';
 import { newSandbox, unowned, type Sandbox } from '../../src/domain/sandbox.ts';
 import { type RestRule, sandboxSpec } from '../../src/domain/sandbox-spec.ts';
 
@@ -27,12 +26,6 @@ describe('disk pressure', () => {
     expect(diskPressure({ totalBytes: 0, freeBytes: 0 }, 90)).toBeNull();
   });
 
-  test('refuses new sandboxes, but not the resume of existing ones', () => {
-    const none = { runningOfOwner: 0, running: 0, existingOfOwner: 0, existing: 0 };
-    expect(limitReached({ ...unlimited, diskUsedPercent: 90 }, none, 'new')).toEqual({ limit: 'disk', max: 90 });
-    expect(limitReached({ ...unlimited, diskUsedPercent: 90 }, none, 'resumed')).toBeNull();
-    expect(limitReached(unlimited, none, 'new')).toBeNull();
-  });
 });
 
 describe('deletion under disk pressure', () => {

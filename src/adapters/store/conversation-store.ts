@@ -5,9 +5,8 @@ import { isUnsettled } from '../../domain/conversation-next-step.ts';
 import {
   type Conversation, type ConversationSortOrder, conversationStartStatuses, agentStatuses, foldTitle,
 } from '../../domain/conversation.ts';
-import {
-  type ConversationCounts, conversationLimitReached, type ConversationLimits, unlimitedConversations,
-} from '../../domain/conversation-limits.ts';
+import type { LimitReached } from '../../domain/admission-limits.ts';
+import { type ConversationLimits, unlimitedConversations } from '../../domain/conversation-limits.ts';
 import type { KeptChanges } from '../../domain/change.ts';
 import type { EventDraft } from '../../domain/event.ts';
 import { type Page, pageOf, type PageRequest } from '../../domain/page.ts';
@@ -22,7 +21,7 @@ import {
   reasonOrNull, SandboxParametersColumn, StartPointColumn, TextMapColumn,
 } from './json-columns.ts';
 import {
-  compiledOnce, countUpTo, type DamageListener, withoutIndex, orNull, replaceOlder, rowOf, rowReader, enumReader, scanPage,
+  compiledOnce, type DamageListener, firstReached, withoutIndex, orNull, replaceOlder, rowOf, rowReader, enumReader, scanPage,
 } from './record-rows.ts';
 import { touchIfRunning } from './sandbox-store.ts';
 
@@ -35,7 +34,7 @@ export function createConversationStore(db: Db, log: EventLog, onDamaged: Damage
 
     insert: (conversation, claim, events = [], limits = unlimitedConversations) =>
       log.transaction((trx, writeEvents) => insertOnce(trx, 'conversation', conversation.id, claim, async () => {
-        const reached = conversationLimitReached(limits, await countForLimits(trx, conversation, limits));
+        const reached = await limitReached(trx, conversation, limits);
         if (reached !== null) return { kind: 'limit', reached };
         await trx.insertInto('conversations').values(rowOfConversation(conversation)).executeTakeFirst();
         await writeEvents(events);
@@ -103,14 +102,14 @@ async function countConversations(db: Db, scope: OwnerScope): Promise<readonly C
   return await rows.$narrowType<Pick<ConversationCount, 'startStatus' | 'executionStatus'>>().execute();
 }
 
-/** Counts the conversations for each limit, at most up to the limit. Counts nothing if there is no limit. */
-async function countForLimits(trx: Db, { ownerId, sandboxId }: Conversation, limits: ConversationLimits): Promise<ConversationCounts> {
+/** Returns the limit that one more conversation would exceed; null if there is room. */
+async function limitReached(trx: Db, { ownerId, sandboxId }: Conversation, limits: ConversationLimits): Promise<LimitReached | null> {
   const existing = trx.selectFrom('conversations').where('deleted_at', 'is', null).where('archived_at', 'is', null);
-  return {
-    ofOwner: await countUpTo(trx, existing.where('owner_id', '=', ownerId), limits.conversationsPerOwner),
-    all: await countUpTo(trx, existing, limits.conversations),
-    inSandbox: await countUpTo(trx, existing.where('sandbox_id', '=', sandboxId), limits.conversationsPerSandbox),
-  };
+  return await firstReached(trx, [
+    ['conversations_per_owner', limits.conversationsPerOwner, existing.where('owner_id', '=', ownerId)],
+    ['conversations', limits.conversations, existing],
+    ['conversations_per_sandbox', limits.conversationsPerSandbox, existing.where('sandbox_id', '=', sandboxId)],
+  ]);
 }
 
 function replaceConversation(

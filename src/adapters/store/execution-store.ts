@@ -1,12 +1,11 @@
 import { sql } from 'kysely';
-import { firstReached } from '../../domain/admission-limits.ts';
 import { type ExecutionRecord, executionRecordStatuses, isExecutionUnsettled } from '../../domain/execution.ts';
 import { pageOf } from '../../domain/page.ts';
 import type { ExecutionStore } from '../../ports/execution-store.ts';
 import type { Db, ExecutionRow } from './database.ts';
 import { deleteRecords, findClaim, insertOnce, purgeRecords } from './idempotency-claims.ts';
 import { jsonReader, reasonOrNull, TextsColumn } from './json-columns.ts';
-import { countUpTo, type DamageListener, replaceOlder, rowOf, rowReader, enumReader, scanPage } from './record-rows.ts';
+import { type DamageListener, firstReached, replaceOlder, rowOf, rowReader, enumReader, scanPage } from './record-rows.ts';
 
 /** The maximum number of ended executions to return for deletion. */
 const maxEnded = 100;
@@ -17,8 +16,8 @@ export function createExecutionStore(db: Db, onDamaged: DamageListener = () => {
   return {
     insert: (execution, limits, claim) =>
       db.transaction().execute((trx) => insertOnce(trx, 'execution', execution.id, claim, async () => {
-        const { executionsPerSandbox: max } = limits;
-        const reached = firstReached([['executions_per_sandbox', max, await countUpTo(trx, running(trx, execution.sandboxId), max)]]);
+        const rule = ['executions_per_sandbox', limits.executionsPerSandbox, running(trx, execution.sandboxId)] as const;
+        const reached = await firstReached(trx, [rule]);
         if (reached !== null) return { kind: 'limit', reached };
         await trx.insertInto('executions').values(rowOfExecution(execution)).executeTakeFirst();
         return null;

@@ -1,4 +1,5 @@
 import { type Compilable, type RawBuilder, type SelectQueryBuilder, sql, type UpdateQueryBuilder, type UpdateResult } from 'kysely';
+import type { LimitReached } from '../../domain/admission-limits.ts';
 import { isDamagedRecord } from '../../domain/failure.ts';
 import { camelCase, type SnakeCase, snakeCase } from '../shared/letter-case.ts';
 import { type Database, type Db, storeUnavailable } from './database.ts';
@@ -78,11 +79,18 @@ export function orNull<C, T>(read: (column: C) => T): (column: C | null) => T | 
   return (column) => (column === null ? null : read(column));
 }
 
-/** Counts the rows, at most up to the limit. Returns 0 without counting if there is no limit. */
+/** Returns the first limit that has no room for one more of its rows; null if there is room. */
+export async function firstReached<T extends keyof Database>(
+  trx: Db, rules: readonly (readonly [LimitReached['limit'], max: number | null, rows: SelectQueryBuilder<Database, T, object>])[],
+): Promise<LimitReached | null> {
+  for (const [limit, max, rows] of rules) if (max !== null && (await countUpTo(trx, rows, max)) >= max) return { limit, max };
+  return null;
+}
+
+/** Counts the rows, at most up to the limit. */
 export async function countUpTo<T extends keyof Database>(
-  trx: Db, rows: SelectQueryBuilder<Database, T, object>, limit: number | null,
+  trx: Db, rows: SelectQueryBuilder<Database, T, object>, limit: number,
 ): Promise<number> {
-  if (limit === null) return 0;
   const counted = trx
     .selectFrom(rows.select((eb) => eb.lit(1).as('one')).limit(limit).as('rows'))
     .select((eb) => eb.fn.countAll<number>().as('count'));

@@ -4,7 +4,7 @@ import { type Page, pageOf, type PageRequest } from '../../domain/page.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import { quarantineOwner } from '../../domain/quarantine.ts';
 import { countsAsRunning, isPausedByRule } from '../../domain/sandbox-lifecycle.ts';
-import { limitReached, type LimitReached, type Admission, type SandboxLimits } from '../../domain/admission-limits.ts';
+import type { LimitReached, SandboxLimits } from '../../domain/admission-limits.ts';
 import { isPooled, pauseKinds, type Sandbox, type SandboxStatus, sandboxStatuses, unowned } from '../../domain/sandbox.ts';
 import type { SandboxFilter, SandboxStore } from '../../ports/sandbox-store.ts';
 import type { Database, Db, SandboxRow } from './database.ts';
@@ -14,7 +14,7 @@ import {
   columnReader, ExposedUrlsColumn, jsonReader, TextMapColumn, PausedByColumn, reasonOrNull, RefusedColumn, SpecColumn,
 } from './json-columns.ts';
 import {
-  compiledOnce, countUpTo, type DamageListener, withoutIndex, orNull, replaceOlder, rowOf, rowReader, enumReader, scanPage,
+  compiledOnce, countUpTo, type DamageListener, firstReached, withoutIndex, orNull, replaceOlder, rowOf, rowReader, enumReader, scanPage,
 } from './record-rows.ts';
 
 export function createSandboxStore(db: Db, log: EventLog, onDamaged: DamageListener = () => {}): SandboxStore {
@@ -124,7 +124,7 @@ function createSandboxWrites(log: EventLog): SandboxWrites {
   return {
     insert: (sandbox, limits, claim, events = []) =>
       log.transaction((trx, writeEvents) => insertOnce(trx, 'sandbox', sandbox.id, claim, async () => {
-        const reached = await checkLimits(trx, sandbox, limits, 'new');
+        const reached = await limitReached(trx, sandbox, limits, true);
         if (reached !== null) return { kind: 'limit', reached };
         await writeEvents(events);
         await insertRow(trx, sandbox);
@@ -136,7 +136,7 @@ function createSandboxWrites(log: EventLog): SandboxWrites {
         // The member must be running, and have exactly this version.
         const available = pooled(trx).where('id', '=', member.id).where('version', '=', member.version).where('status', '=', 'RUNNING');
         if ((await available.select('id').executeTakeFirst()) === undefined) return { kind: 'stale' };
-        const reached = await checkLimits(trx, sandbox, limits, 'new');
+        const reached = await limitReached(trx, sandbox, limits, true);
         if (reached !== null) return { kind: 'limit', reached };
         await trx.deleteFrom('sandboxes').where('id', '=', member.id).executeTakeFirst();
         await writeEvents(events);
@@ -164,7 +164,7 @@ function createSandboxWrites(log: EventLog): SandboxWrites {
         const stored = await stateOf(trx, sandbox.id);
         if (stored?.version !== sandbox.version - 1) return { kind: 'stale' };
         // A sandbox that already counts as running needs no check.
-        const reached = stored.running === 1 ? null : await checkLimits(trx, sandbox, limits, 'resumed');
+        const reached = stored.running === 1 ? null : await limitReached(trx, sandbox, limits, false);
         if (reached !== null) return { kind: 'limit', reached };
         await replaceRow(trx, sandbox);
         await writeEvents(events);
@@ -181,19 +181,22 @@ async function stateOf(trx: Db, id: string) {
   return await trx.selectFrom('sandboxes').select(['version', 'running']).where('id', '=', id).executeTakeFirst();
 }
 
-async function checkLimits(trx: Db, sandbox: Sandbox, limits: SandboxLimits, admission: Admission): Promise<LimitReached | null> {
+/** Returns the limit that one more running sandbox would exceed; null if there is room. `isNew` is false for an existing one. */
+async function limitReached(trx: Db, sandbox: Sandbox, limits: SandboxLimits, isNew: boolean): Promise<LimitReached | null> {
   if (isPooled(sandbox)) return null;
   const { ownerId } = sandbox;
   const running = trx.selectFrom('sandboxes').where('running', '=', sql.lit(1));
   const existing = trx.selectFrom('sandboxes').where('deleted_at', 'is', null);
   const ofOwners = existing.where('owner_id', '>', sql.lit(unowned)).where('owner_id', '<>', sql.lit(quarantineOwner));
-  const counts = {
-    runningOfOwner: await countUpTo(trx, running.where('owner_id', '=', ownerId), limits.runningPerOwner),
-    running: await countUpTo(trx, running, limits.running),
-    existingOfOwner: await countUpTo(trx, existing.where('owner_id', '=', ownerId), limits.existingPerOwner),
-    existing: await countUpTo(trx, ofOwners, limits.existing),
-  };
-  return limitReached(limits, counts, admission);
+  const rules = [
+    ['running_per_owner', limits.runningPerOwner, running.where('owner_id', '=', ownerId)],
+    ['running', limits.running, running],
+    ['existing_per_owner', limits.existingPerOwner, existing.where('owner_id', '=', ownerId)],
+    ['existing', limits.existing, ofOwners],
+  ] as const;
+  if (!isNew) return await firstReached(trx, rules.slice(0, 2));
+  const { diskUsedPercent: max } = limits;
+  return (await firstReached(trx, rules)) ?? (max === undefined ? null : { limit: 'disk', max });
 }
 
 async function insertRow(trx: Db, sandbox: Sandbox, fingerprint = ''): Promise<void> {

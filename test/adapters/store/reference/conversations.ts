@@ -1,12 +1,12 @@
 import { isInScope } from '../../../../src/domain/principal.ts';
-import { conversationLimitReached, unlimitedConversations } from '../../../../src/domain/conversation-limits.ts';
+import { unlimitedConversations } from '../../../../src/domain/conversation-limits.ts';
 import { isUnsettled } from '../../../../src/domain/conversation-next-step.ts';
 import { type Conversation, type ConversationSortOrder, foldTitle } from '../../../../src/domain/conversation.ts';
 import type { KeptChanges } from '../../../../src/domain/change.ts';
 import type { PageKey } from '../../../../src/domain/page.ts';
 import type { ConversationFilter, ConversationStore } from '../../../../src/ports/conversation-store.ts';
 import type { ReferenceEvents } from './events.ts';
-import { atOnce, Claims, pageIn, scanOf } from './records.ts';
+import { atOnce, Claims, firstReached, pageIn, scanOf } from './records.ts';
 
 export function createReferenceConversations(log: ReferenceEvents): ConversationStore {
   const records = new Map<string, Conversation>();
@@ -38,11 +38,13 @@ export function createReferenceConversations(log: ReferenceEvents): Conversation
         const earlier = claims.find(claim);
         if (earlier !== null) return earlier;
         const existing = all().filter(({ deletedAt }) => deletedAt === null);
-        const reached = conversationLimitReached(limits, {
-          all: existing.length,
-          ofOwner: existing.filter(({ ownerId }) => ownerId === conversation.ownerId).length,
-          inSandbox: existing.filter(({ sandboxId }) => sandboxId !== null && sandboxId === conversation.sandboxId).length,
-        });
+        const ofOwner = existing.filter(({ ownerId }) => ownerId === conversation.ownerId);
+        const inSandbox = existing.filter(({ sandboxId }) => sandboxId === conversation.sandboxId);
+        const reached = firstReached([
+          ['conversations_per_owner', limits.conversationsPerOwner, ofOwner.length],
+          ['conversations', limits.conversations, existing.length],
+          ['conversations_per_sandbox', limits.conversationsPerSandbox, inSandbox.length],
+        ]);
         if (reached !== null) return { kind: 'limit', reached };
         records.set(conversation.id, conversation);
         claims.keep(claim, conversation.id);

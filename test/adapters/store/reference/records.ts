@@ -1,3 +1,4 @@
+import type { LimitReached } from '../../../../src/domain/admission-limits.ts';
 import { type Page, type PageKey, pageOf, type PageRequest } from '../../../../src/domain/page.ts';
 import type { ClaimOutcome, IdempotencyClaim } from '../../../../src/ports/idempotency-claim.ts';
 
@@ -48,6 +49,12 @@ export function pageIn<T>(
     .filter((row) => after === null || order(keyOf(row), after) > 0)
     .toSorted((a, b) => order(keyOf(a), keyOf(b)));
   return pageOf(following.slice(0, limit + 1), limit, keyOf);
+}
+
+/** Returns the first limit that its count has reached. */
+export function firstReached(rules: readonly (readonly [LimitReached['limit'], max: number | null, count: number])[]): LimitReached | null {
+  for (const [limit, max, count] of rules) if (max !== null && count >= max) return { limit, max };
+  return null;
 }
 
 /** Returns the rows after the given id, sorted by id. */

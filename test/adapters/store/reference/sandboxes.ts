@@ -1,13 +1,13 @@
 import { isInScope } from '../../../../src/domain/principal.ts';
 import type { EventDraft } from '../../../../src/domain/event.ts';
 import { countsAsRunning, isPausedByRule } from '../../../../src/domain/sandbox-lifecycle.ts';
-import { limitReached, type LimitReached, type Admission, type SandboxLimits } from '../../../../src/domain/admission-limits.ts';
+import type { LimitReached, SandboxLimits } from '../../../../src/domain/admission-limits.ts';
 import { isQuarantined } from '../../../../src/domain/quarantine.ts';
 import { isPooled, type Sandbox } from '../../../../src/domain/sandbox.ts';
 import type { IdempotencyClaim, InsertOutcome } from '../../../../src/ports/idempotency-claim.ts';
 import type { ReplaceOutcome, SandboxStore } from '../../../../src/ports/sandbox-store.ts';
 import type { ReferenceEvents } from './events.ts';
-import { atOnce, Claims, compare, pageIn, scanOf } from './records.ts';
+import { atOnce, Claims, compare, firstReached, pageIn, scanOf } from './records.ts';
 
 export function createReferenceSandboxes(log: ReferenceEvents): SandboxStore {
   const records = new Map<string, Sandbox>();
@@ -17,19 +17,17 @@ export function createReferenceSandboxes(log: ReferenceEvents): SandboxStore {
   const all = (): Sandbox[] => [...records.values()];
   const pooled = (): Sandbox[] => all().filter((sandbox) => isPooled(sandbox) && sandbox.deletedAt === null);
 
-  function room(sandbox: Sandbox, limits: SandboxLimits, newcomer: Admission): LimitReached | null {
+  function room(sandbox: Sandbox, limits: SandboxLimits, isNew: boolean): LimitReached | null {
     if (isPooled(sandbox)) return null;
     const ofOwners = all().filter((one) => one.deletedAt === null && !isPooled(one));
     const running = ofOwners.filter(countsAsRunning);
     const existing = ofOwners.filter((one) => !isQuarantined(one));
     const ofOwner = (some: readonly Sandbox[]): number => some.filter(({ ownerId }) => ownerId === sandbox.ownerId).length;
-    const counts = {
-      runningOfOwner: ofOwner(running),
-      running: running.length,
-      existingOfOwner: ofOwner(existing),
-      existing: existing.length,
-    };
-    return limitReached(limits, counts, newcomer);
+    const reached = firstReached([['running_per_owner', limits.runningPerOwner, ofOwner(running)], ['running', limits.running, running.length]]);
+    if (!isNew || reached !== null) return reached;
+    const max = limits.diskUsedPercent;
+    return firstReached([['existing_per_owner', limits.existingPerOwner, ofOwner(existing)], ['existing', limits.existing, existing.length]])
+      ?? (max === undefined ? null : { limit: 'disk', max });
   }
 
   /** Returns the outcome of an earlier insert of the same record or with the same claim. Null if there was none. */
@@ -65,7 +63,7 @@ export function createReferenceSandboxes(log: ReferenceEvents): SandboxStore {
       atOnce(() => {
         const earlier = known(sandbox, claim);
         if (earlier !== null) return earlier;
-        const reached = room(sandbox, limits, 'new');
+        const reached = room(sandbox, limits, true);
         return reached === null ? add(sandbox, claim, events) : { kind: 'limit', reached };
       }),
 
@@ -75,7 +73,7 @@ export function createReferenceSandboxes(log: ReferenceEvents): SandboxStore {
         if (earlier !== null) return earlier;
         const member = pooled().find((one) => one.id === id);
         if (member?.version !== version || member.status !== 'RUNNING') return { kind: 'stale' };
-        const reached = room(sandbox, limits, 'new');
+        const reached = room(sandbox, limits, true);
         if (reached !== null) return { kind: 'limit', reached };
         forget(id);
         return add(sandbox, claim, events);
@@ -102,7 +100,7 @@ export function createReferenceSandboxes(log: ReferenceEvents): SandboxStore {
       atOnce(() => {
         const stored = records.get(sandbox.id);
         if (stored?.version !== sandbox.version - 1) return { kind: 'stale' };
-        const reached = countsAsRunning(stored) ? null : room(sandbox, limits, 'resumed');
+        const reached = countsAsRunning(stored) ? null : room(sandbox, limits, false);
         return reached === null ? swap(sandbox, events) : { kind: 'limit', reached };
       }),
 
