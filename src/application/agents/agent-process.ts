@@ -71,6 +71,7 @@ export class AgentProcess {
     void this.exited.then(() => this.#endOutput());
   }
 
+  /** True if the agent continues when this process ends. */
   get durable(): boolean {
     return this.#execution.durable;
   }

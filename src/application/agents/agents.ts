@@ -144,7 +144,7 @@ export class Agents {
   #keep({ conversationId, sandbox }: Pick<AgentRequest, 'conversationId' | 'sandbox'>, agent: LiveAgent): void {
     const { logger } = this.#deps;
     this.#live.set(conversationId, agent);
-    logger.info({ conversation: conversationId, sandbox: sandbox.id, loaded: agent.loaded }, 'agent started');
+    logger.info({ conversation: conversationId, sandbox: sandbox.id, loaded: agent.session.loaded }, 'agent started');
     void this.#removeAfterEnd(conversationId, agent);
   }
 

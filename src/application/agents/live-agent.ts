@@ -7,12 +7,9 @@ import { waitAtMost } from '../timers.ts';
 import type { MemoryShare } from './agent-memory.ts';
 import type { AgentProcess } from './agent-process.ts';
 
-interface LiveAgentDeps {
-  readonly session: AgentSession;
-  readonly process: AgentProcess;
+interface LiveAgentDeps extends Pick<LiveAgent, 'session' | 'process' | 'memory'> {
   readonly client: RedactingAgentClient;
   readonly redactor: SecretRedactor;
-  readonly memory: MemoryShare;
   readonly clock: Clock;
 }
 
@@ -25,6 +22,9 @@ const forgetAfterMs = 1000;
 export class LiveAgent {
   /** Resolves with the reason when it has ended. */
   readonly ended: Promise<Reason | null>;
+  readonly session: AgentSession;
+  readonly process: AgentProcess;
+  readonly memory: MemoryShare;
   readonly #deps: LiveAgentDeps;
   #alive = true;
   #isDetached = false;
@@ -32,15 +32,10 @@ export class LiveAgent {
 
   constructor(deps: LiveAgentDeps) {
     this.#deps = deps;
+    this.session = deps.session;
+    this.process = deps.process;
+    this.memory = deps.memory;
     this.ended = this.#end();
-  }
-
-  get sessionId(): string {
-    return this.#deps.session.id;
-  }
-
-  get memory(): MemoryShare {
-    return this.#deps.memory;
   }
 
   /** True until its connection or its process ends. */
@@ -48,22 +43,12 @@ export class LiveAgent {
     return this.#alive;
   }
 
-  /** True if it continues the requested session. */
-  get loaded(): boolean {
-    return this.#deps.session.loaded;
-  }
-
-  /** True if the agent continues when this process ends. */
-  get durable(): boolean {
-    return this.#deps.process.durable;
-  }
-
   /**
-   * Holds back the agent's output until it gets the next message or {@link releaseOutput} is called. Returns the state from which another
+   * Holds back the agent's output until it gets the next message or `process.releaseOutput` is called. Returns the state from which another
    * process can continue the turn. Null if the agent is not durable.
    */
   async holdOutput(): Promise<Omit<TurnPosition, 'from' | 'context'> | null> {
-    const { process, session } = this.#deps;
+    const { process, session } = this;
     if (!process.durable) return null;
     this.#cancelForget();
     await process.holdOutput();
@@ -71,22 +56,14 @@ export class LiveAgent {
     return { sessionId: session.id, requestId, ...process.offsets };
   }
 
-  releaseOutput(): void {
-    this.#deps.process.releaseOutput();
-  }
-
   /** Sends the message and resolves when the turn has ended. Rejects only if the client does. */
   async prompt(message: Message, client: AgentClient): Promise<AgentTurn> {
-    const { session, redactor, process } = this.#deps;
-    process.releaseOutputAfterInput();
-    const turn = await this.#deps.client.withListener(client, () => session.prompt(message));
+    const { redactor } = this.#deps;
+    this.process.releaseOutputAfterInput();
+    const turn = await this.#deps.client.withListener(client, () => this.session.prompt(message));
     const { stopReason, reason } = turn;
     if (stopReason !== 'interrupted') return { ...turn, reason: redactor.data(reason) };
     return { ...turn, reason: await this.#reasonOf(reason ?? { code: 'agent_exited' }) };
-  }
-
-  cancel(): Promise<void> {
-    return this.#deps.session.cancel();
   }
 
   /** Detaches from a durable agent, which continues to work. Here its turn ends as interrupted. */
@@ -94,29 +71,29 @@ export class LiveAgent {
     this.#isDetached = true;
     this.#alive = false;
     this.#cancelForget();
-    await this.#deps.session.close();
-    this.#deps.process.detach();
+    await this.session.close();
+    this.process.detach();
   }
 
   /** Forgets the agent's output after a short time, unless the agent gets another message before. */
   forgetOutputSoon(): void {
-    const { process, clock } = this.#deps;
-    if (process.durable && this.#alive) this.#cancelForget = clock.after(forgetAfterMs, () => process.forgetBefore());
+    if (!this.process.durable || !this.#alive) return;
+    this.#cancelForget = this.#deps.clock.after(forgetAfterMs, () => this.process.forgetBefore());
   }
 
   /**
    * Ends the connection and the process, unless {@link detach} was called. Resolves when both have ended, or after a timeout. Idempotent.
    */
   async kill(): Promise<void> {
-    const { session, process, clock } = this.#deps;
+    const { session, process } = this;
     if (this.#isDetached) return;
     this.#alive = false;
     this.#cancelForget();
-    await waitAtMost(clock, endWithinMs, Promise.allSettled([session.close(), process.kill()]));
+    await waitAtMost(this.#deps.clock, endWithinMs, Promise.allSettled([session.close(), process.kill()]));
   }
 
   async #end(): Promise<Reason | null> {
-    const cause = await this.#deps.session.closed;
+    const cause = await this.session.closed;
     this.#alive = false;
     const reason = await this.#reasonOf(cause);
     await this.kill();
@@ -124,9 +101,8 @@ export class LiveAgent {
   }
 
   async #reasonOf(cause: Reason): Promise<Reason | null> {
-    const { process } = this.#deps;
-    await process.settled();
-    return process.reasonOf(cause);
+    await this.process.settled();
+    return this.process.reasonOf(cause);
   }
 }
 

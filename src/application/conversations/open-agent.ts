@@ -22,7 +22,7 @@ export async function openAgent(
   const workingDir = workingDirOf(conversation, sandbox.spec);
   using _ = conversationSandboxes.keepAwake(sandbox);
   const opening = agents.open({ conversationId: id, sandbox, workingDir, sessionId: before }, signal);
-  const { sessionId, loaded } = await opening.catch((error: unknown) => {
+  const { session: { id: sessionId, loaded } } = await opening.catch((error: unknown) => {
     if (!(error instanceof AgentRefusal)) throw error;
     throw new Refusal({ code: 'agent_start_failed', cause: error.reason }, { cause: error });
   });

@@ -83,7 +83,7 @@ export class Turn {
   /** Detaches from the turn if its agent continues without this process. Returns false if it does not. */
   detach(): boolean {
     const { agent } = this.#params;
-    this.#isDetached ||= agent.durable;
+    this.#isDetached ||= agent.process.durable;
     if (this.#isDetached && this.#prompted) void agent.detach();
     return this.#isDetached;
   }
@@ -110,13 +110,13 @@ export class Turn {
     if (!this.#prompted) return;
     const { agent } = this.#params;
     this.#stopTimeout = this.#deps.clock.after(cancelWithinMs, () => void agent.kill());
-    agent.cancel().catch(() => {});
+    agent.session.cancel().catch(() => {});
   }
 
   /** Resolves when the end is written. The signal ends the agent. A message that was not sent goes back into the queue. */
   async run(): Promise<void> {
     const { agent, earlier, signal, sandbox } = this.#params;
-    if (earlier === null && !(await this.#begin())) return agent.releaseOutput();
+    if (earlier === null && !(await this.#begin())) return agent.process.releaseOutput();
     // The next process sends the message.
     if (this.#isDetached) return await agent.detach();
     if (earlier !== null) this.#deps.conversationSandboxes.touch(sandbox);
@@ -159,7 +159,7 @@ export class Turn {
   async #prompt(): Promise<EndedTurn | null> {
     const { agent, signal } = this.#params;
     if (this.#cancelled) {
-      agent.releaseOutput();
+      agent.process.releaseOutput();
       return { stopReason: 'cancelled', reason: null, actor: 'user' };
     }
     using _ = onAbort(signal, () => void agent.kill());
@@ -226,7 +226,7 @@ export class Turn {
 
   async #requeue(): Promise<void> {
     const { queued, agent, conversation: { microagents } } = this.#params;
-    agent.releaseOutput();
+    agent.process.releaseOutput();
     await this.#change(({ turn, permission, queue, archivedAt }) => {
       if (turn?.messageId !== queued.messageId) return null;
       const ended = endTurnChange({ turn, permission, archivedAt }, 'interrupted', { code: 'message_requeued' }, 'skep');
