@@ -67,14 +67,14 @@ export function observeExecution(record: ExecutionRecord, observed: ObservedExec
   const wasEnded = record.statusReason?.code === 'execution_timed_out' && (status === 'running' || exitCode === sigkillExitCode);
   return {
     ...record, status, begun: true, exitCode, durable, stdoutBytes: stdout.end, stderrBytes: stderr.end,
-    statusReason: wasEnded ? record.statusReason : reason, endedAt: status === 'running' ? null : now, version: record.version + 1,
+    statusReason: wasEnded ? record.statusReason : reason, endedAt: status === 'running' ? null : now,
   };
 }
 
 /** Returns the record of a running execution that is lost. The record of an ended execution does not change. */
 export function loseExecution(record: ExecutionRecord, statusReason: Reason, now: number): ExecutionRecord {
   if (record.status !== 'running') return record;
-  return { ...record, status: 'lost', statusReason, endedAt: now, version: record.version + 1 };
+  return { ...record, status: 'lost', statusReason, endedAt: now };
 }
 
 /** Returns the record of a running execution whose time is over. The record of an ended execution does not change. */
@@ -82,15 +82,7 @@ export function timeOutExecution(record: ExecutionRecord): ExecutionRecord {
   if (record.status !== 'running') return record;
   const { deadline, startedAt } = record;
   const statusReason = { code: 'execution_timed_out', afterMs: (deadline ?? startedAt) - startedAt } as const;
-  return { ...record, statusReason, version: record.version + 1 };
-}
-
-export function markExecutionDeleted(record: ExecutionRecord, now: number): ExecutionRecord {
-  return { ...record, deletedAt: now, version: record.version + 1 };
-}
-
-export function markExecutionRemoved(record: ExecutionRecord, now: number): ExecutionRecord {
-  return { ...record, removedAt: now, version: record.version + 1 };
+  return { ...record, statusReason };
 }
 
 /** Returns true if a sweep must look at it: it runs, or it is deleted but may not be removed yet. */

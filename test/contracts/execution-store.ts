@@ -1,10 +1,8 @@
 import { deepEqual, equal } from 'node:assert/strict';
-import {
-  type ExecutionRecord, loseExecution, markExecutionDeleted, markExecutionRemoved, newExecution, observeExecution,
-} from '../../src/domain/execution.ts';
+import { type ExecutionRecord, loseExecution, newExecution, observeExecution } from '../../src/domain/execution.ts';
 import { unlimited } from '../../src/domain/admission-limits.ts';
 import type { ContractCase } from './contract.ts';
-import { hostileTexts, someSandbox, someTime } from './records.ts';
+import { hostileTexts, nextVersion, someSandbox, someTime } from './records.ts';
 import { allPages, closedCases, idsOf, race, storeCase, type StoreHarness } from './store.ts';
 
 const none = { executionsPerSandbox: null };
@@ -17,7 +15,7 @@ function someExecution(id: string, changes: Partial<ExecutionRecord> = {}): Exec
 
 function ended(record: ExecutionRecord): ExecutionRecord {
   const observed = { status: 'exited', exitCode: 3, durable: true, stdout: { end: 5 }, stderr: { end: 7 }, reason: null } as const;
-  return observeExecution(record, observed, someTime + 500);
+  return nextVersion(observeExecution(record, observed, someTime + 500));
 }
 
 /** The contract of every `ExecutionStore`. */
@@ -30,7 +28,7 @@ export function executionStoreContract(harness: StoreHarness): ContractCase[] {
       const exited = ended(one);
       deepEqual(await executions.replace(exited), { kind: 'replaced' });
       deepEqual(await executions.find('one'), exited);
-      const removed = markExecutionRemoved({ ...exited, deletedAt: someTime, version: exited.version }, someTime + 900);
+      const removed = nextVersion(exited, { deletedAt: someTime, removedAt: someTime + 900 });
       deepEqual(await executions.replace(removed), { kind: 'replaced' });
       deepEqual(await executions.find('one'), removed);
       const lost = loseExecution(someExecution('two'), { code: 'execution_vanished' }, someTime + 1);
@@ -65,7 +63,7 @@ export function executionStoreContract(harness: StoreHarness): ContractCase[] {
     storeCase(harness, 'limits the running executions of a sandbox, also with concurrent inserts', async (connections) => {
       const [{ executions }] = connections;
       await executions.insert(ended(someExecution('ended')), none);
-      await executions.insert(markExecutionDeleted(someExecution('deleted'), someTime), none);
+      await executions.insert(someExecution('deleted', { deletedAt: someTime }), none);
       await executions.insert(someExecution('elsewhere', { sandboxId: 'sb-2' }), none);
       const limits = { executionsPerSandbox: 3 };
       const outcomes = await race(connections, 12, (store, turn) => store.executions.insert(someExecution(`e${turn}`), limits));
@@ -142,8 +140,8 @@ function listingCases(harness: StoreHarness): ContractCase[] {
       deepEqual(await executions.endedBeyondNewest('sb-1', 4), []);
     }),
     storeCase(harness, 'scans executions that are running, or deleted and not yet removed', async ([{ executions }]) => {
-      const deleted = markExecutionDeleted(ended(someExecution('c')), someTime);
-      const removed = markExecutionRemoved(markExecutionDeleted(ended(someExecution('d')), someTime), someTime);
+      const deleted = { ...ended(someExecution('c')), deletedAt: someTime };
+      const removed = { ...ended(someExecution('d')), deletedAt: someTime, removedAt: someTime };
       for (const one of [someExecution('b'), someExecution('a'), ended(someExecution('e')), deleted, removed]) await executions.insert(one, none);
       deepEqual(idsOf(await executions.scanUnsettled(null, 10)), ['a', 'b', 'c']);
       deepEqual(idsOf(await executions.scanUnsettled('a', 1)), ['b']);

@@ -1,6 +1,5 @@
 import {
-  type ExecutionRecord, hasMoreOutput, isExecutionUnsettled, loseExecution, markExecutionDeleted, markExecutionRemoved, observeExecution,
-  timeOutExecution,
+  type ExecutionRecord, hasMoreOutput, isExecutionUnsettled, loseExecution, observeExecution, timeOutExecution,
 } from '../../domain/execution.ts';
 import { isFailure, isFailureOf, logFieldsOf } from '../../domain/failure.ts';
 import { canonicalJson } from '../../domain/fingerprint.ts';
@@ -146,11 +145,11 @@ export class ExecutionReconciler {
     if (sandbox === null || sandbox.deletedAt !== null) {
       await this.#write(execution, (latest) => {
         const now = clock.now();
-        return latest.deletedAt === null ? loseExecution(latest, { code: 'sandbox_deleted' }, now) : markExecutionRemoved(latest, now);
+        return latest.deletedAt === null ? loseExecution(latest, { code: 'sandbox_deleted' }, now) : { ...latest, removedAt: now };
       });
     } else if (execution.deletedAt !== null) {
       await runtime.executions.remove(sandbox.instanceId, id).catch(ignoreGone);
-      await this.#write(execution, (latest) => markExecutionRemoved(latest, clock.now()));
+      await this.#write(execution, (latest) => ({ ...latest, removedAt: clock.now() }));
     } else {
       if (isDue(execution, clock.now())) await this.#end(execution, sandbox);
       return await this.#awaitEnd(execution, sandbox, run);
@@ -204,9 +203,9 @@ export class ExecutionReconciler {
   async #write(execution: ExecutionRecord, change: (latest: ExecutionRecord) => ExecutionRecord): Promise<ExecutionRecord> {
     for (let latest = execution; ; ) {
       const changed = change(latest);
-      const isSame = canonicalJson({ ...changed, version: latest.version }) === canonicalJson(latest);
-      if (changed.version === latest.version || isSame) return latest;
-      if ((await this.#deps.store.executions.replace(changed)).kind === 'replaced') return changed;
+      if (canonicalJson(changed) === canonicalJson(latest)) return latest;
+      const next = { ...changed, version: latest.version + 1 };
+      if ((await this.#deps.store.executions.replace(next)).kind === 'replaced') return next;
       const stored = await this.#deps.store.executions.find(execution.id);
       if (stored === null) return latest;
       latest = stored;
@@ -216,7 +215,7 @@ export class ExecutionReconciler {
   /** Marks the record deleted. {@link remove} or a later sweep removes the execution from the sandbox. */
   async delete(execution: ExecutionRecord): Promise<void> {
     const now = this.#deps.clock.now();
-    await this.#write(execution, (latest) => (latest.deletedAt === null ? markExecutionDeleted(latest, now) : latest));
+    await this.#write(execution, (latest) => (latest.deletedAt === null ? { ...latest, deletedAt: now } : latest));
   }
 }
 
