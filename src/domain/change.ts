@@ -4,7 +4,7 @@ import type { EndDetails, ExternalMessage, None } from './reason.ts';
 export interface StartPoint {
   /** Null if the repository was empty. */
   readonly commit: string | null;
-  /** Null if the host has checked out a commit without a branch. */
+  /** Null if the repository was empty, or if its host has checked out a commit without a branch. */
   readonly branch: string | null;
 }
 

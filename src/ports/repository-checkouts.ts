@@ -1,4 +1,4 @@
-import type { ChangeList, GitIdentity } from '../domain/change.ts';
+import type { ChangeList, GitIdentity, StartPoint } from '../domain/change.ts';
 import type { Reason } from '../domain/reason.ts';
 import type { GitRemote } from './git-provider.ts';
 import type { CheckResult } from './check-result.ts';
@@ -19,11 +19,7 @@ export interface WorkTreeRequest extends CheckoutRequest {
 }
 
 /** A work tree at the head of a branch, ready to be unpacked. */
-export interface Checkout {
-  /** Null if the repository is empty, or if its host has checked out a commit without a branch. */
-  readonly branch: string | null;
-  /** Null if the repository is empty. */
-  readonly commit: string | null;
+export interface Checkout extends StartPoint {
   /**
    * A tar of the work tree with its own `.git`. Names are relative to its root. It contains no credential, hook or setting of the host.
    * `.git/hooks` and `.git/info` are empty. It can be read once, and is created while it is read. It must be read to its end or cancelled,

@@ -4,7 +4,7 @@ import { activityIntervalMs } from '../../domain/idle-policy.ts';
 import type { Page, PageRequest } from '../../domain/page.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
-import type { KeptOutput, OutputStream, TerminalSize } from '../../ports/sandbox-executions.ts';
+import type { KeptOutput, OutputRequest, OutputStream, TerminalSize } from '../../ports/sandbox-executions.ts';
 import { type CoreDeps, bindUseCases, type Bound } from '../use-cases.ts';
 import { getSandbox, withRecordFailures } from '../sandboxes/sandbox-records.ts';
 import { waitAtMost } from '../timers.ts';
@@ -48,14 +48,9 @@ async function getExecution(deps: ExecutionUseCaseDeps, scope: OwnerScope, sandb
   return await deps.reconciler.refresh(execution, sandbox);
 }
 
-export interface ReadOutputRequest {
-  readonly stream: OutputStream;
+export interface ReadOutputRequest extends Omit<OutputRequest, 'after'> {
   /** The offset to begin at. Null: the oldest kept byte, but for a terminal at most its last 64 KiB. */
   readonly after: number | null;
-  /** If true, the stream continues until the command ends. */
-  readonly follow: boolean;
-  /** If true, the command waits while the reader is behind, but only on the server that started it. Default: false. */
-  readonly hold?: boolean;
 }
 
 export interface Output {
