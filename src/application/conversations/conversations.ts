@@ -1,6 +1,6 @@
 import type { ConversationLimits } from '../../domain/conversation-limits.ts';
 import type { AgentMemory } from '../agents/agent-memory.ts';
-import { bindUseCases, type Bound } from '../use-cases.ts';
+import type { Bound } from '../use-cases.ts';
 import type { Events } from '../events/events.ts';
 import type { Repositories } from '../repositories/repositories.ts';
 import type { SandboxSpecs } from '../sandboxes/sandbox-specs.ts';
@@ -26,7 +26,7 @@ export type { Changes } from './list-changes.ts';
 export type { SentMessage } from './send-message.ts';
 export type { StartConversationRequest } from './start-conversation.ts';
 
-const useCases = {
+export const conversationUseCases = {
   start: startConversation,
   get: getConversation,
   search: searchConversations,
@@ -45,11 +45,7 @@ const useCases = {
 /**
  * The use cases of conversations. `start` takes the owner, the others the caller's scope. Conversations outside the scope are not found.
  */
-export type Conversations = Bound<typeof useCases>;
-
-export function createConversations(deps: ConversationUseCaseDeps): Conversations {
-  return bindUseCases(deps, useCases);
-}
+export type Conversations = Bound<typeof conversationUseCases>;
 
 /** The deps that the use cases and the reconciler of conversations share. */
 export interface ConversationDeps extends ChangeDeps {

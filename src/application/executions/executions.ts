@@ -5,7 +5,7 @@ import type { Page, PageRequest } from '../../domain/page.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { KeptOutput, OutputRequest, OutputStream, TerminalSize } from '../../ports/sandbox-executions.ts';
-import { type CoreDeps, bindUseCases, type Bound } from '../use-cases.ts';
+import type { CoreDeps, Bound } from '../use-cases.ts';
 import { getSandbox, withRecordFailures } from '../sandboxes/sandbox-records.ts';
 import { waitAtMost } from '../timers.ts';
 import type { ExecutionReconciler } from './execution-reconciler.ts';
@@ -150,7 +150,7 @@ async function deleteExecution(deps: ExecutionUseCaseDeps, scope: OwnerScope, sa
   await waitAtMost(clock, answerWithinMs, reconciler.remove(id));
 }
 
-const useCases = {
+export const executionUseCases = {
   run: runExecution,
   list: listExecutions,
   get: getExecution,
@@ -166,8 +166,4 @@ const useCases = {
  * wake the sandbox. They throw `sandbox_not_found`, `execution_not_found`, and if they need the runtime, `sandbox_not_running`,
  * `runtime_unavailable` or `runtime_timeout`.
  */
-export type Executions = Bound<typeof useCases>;
-
-export function createExecutions(deps: ExecutionUseCaseDeps): Executions {
-  return bindUseCases(deps, useCases);
-}
+export type Executions = Bound<typeof executionUseCases>;

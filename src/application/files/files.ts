@@ -4,7 +4,7 @@ import { activityIntervalMs } from '../../domain/idle-policy.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import type { ByteRange, SandboxFiles } from '../../ports/sandbox-files.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
-import { type CoreDeps, bindUseCases, type Bound } from '../use-cases.ts';
+import type { CoreDeps, Bound } from '../use-cases.ts';
 import { getSandbox, withRecordFailures } from '../sandboxes/sandbox-records.ts';
 import { interval } from '../timers.ts';
 
@@ -68,7 +68,7 @@ export function wholeFile({ size }: FileEntry): ByteRange {
 
 type ArgsOf<M extends 'stat' | 'read' | 'write' | 'remove' | 'move' | 'makeDirectory'> = Parameters<SandboxFiles[M]>;
 
-const useCases = {
+export const fileUseCases = {
   stat: reads(({ files }, ...args: ArgsOf<'stat'>) => files.stat(...args)),
   read: reads(({ files }, ...args: ArgsOf<'read'>) => files.read(...args)),
   write: changes(({ files }, ...args: ArgsOf<'write'>) => files.write(...args)),
@@ -93,8 +93,4 @@ const useCases = {
  * their failures. Each takes the caller's scope; sandboxes outside the scope are not found. They do not wake the sandbox. If it is paused
  * and its runtime cannot reach the files then, they throw `sandbox_not_running`.
  */
-export type Files = Bound<typeof useCases>;
-
-export function createFiles(deps: CoreDeps): Files {
-  return bindUseCases(deps, useCases);
-}
+export type Files = Bound<typeof fileUseCases>;

@@ -5,7 +5,7 @@ import type { Sandbox } from '../../domain/sandbox.ts';
 import type { SandboxUsage } from '../../ports/sandbox-runtime.ts';
 import type { SandboxFilter } from '../../ports/sandbox-store.ts';
 import type { Secrets } from '../../ports/secrets.ts';
-import { type CoreDeps, bindUseCases, type Bound } from '../use-cases.ts';
+import type { CoreDeps, Bound } from '../use-cases.ts';
 import type { ExecutionReconciler } from '../executions/execution-reconciler.ts';
 import { adoptSandbox } from './adopt-sandbox.ts';
 import { deleteSandbox } from './delete-sandbox.ts';
@@ -27,7 +27,7 @@ import { awaitRunning } from './reconcile-until.ts';
 export type { OpenPort, PortAccess, PortGrant, PortVisitor } from './sandbox-ports.ts';
 export type { StartSandboxRequest } from './start-sandbox.ts';
 
-const useCases = {
+export const sandboxUseCases = {
   start: startSandbox,
   startWithId: startSandboxWithId,
   awaitRunning,
@@ -55,11 +55,7 @@ const useCases = {
 };
 
 /** The use cases of sandboxes. A start takes the owner, the others the caller's scope. Sandboxes outside the scope are not found. */
-export type Sandboxes = Bound<typeof useCases>;
-
-export function createSandboxes(deps: Omit<SandboxUseCaseDeps, 'pendingResumes'>): Sandboxes {
-  return bindUseCases({ ...deps, pendingResumes: new Map() }, useCases);
-}
+export type Sandboxes = Bound<typeof sandboxUseCases>;
 
 /** The deps that the use cases of sandboxes, the reconciler and the services of the sweep share. */
 export interface SandboxDeps extends CoreDeps {

@@ -5,13 +5,13 @@ import { KeyedMutex } from '../../adapters/shared/keyed-mutex.ts';
 import { AgentMemory, defaultAgentMemoryBytes } from '../../application/agents/agent-memory.ts';
 import { Agents } from '../../application/agents/agents.ts';
 import { ConversationReconciler } from '../../application/conversations/conversation-reconciler.ts';
-import { type ConversationDeps, createConversations } from '../../application/conversations/conversations.ts';
+import { type ConversationDeps, conversationUseCases } from '../../application/conversations/conversations.ts';
 import { keepBeforePause } from '../../application/conversations/kept-changes.ts';
-import type { CoreDeps } from '../../application/use-cases.ts';
+import { bindUseCases, type CoreDeps } from '../../application/use-cases.ts';
 import { defaultKeepEventsForMs, Events } from '../../application/events/events.ts';
 import { ExecutionReconciler } from '../../application/executions/execution-reconciler.ts';
-import { createExecutions } from '../../application/executions/executions.ts';
-import { createFiles } from '../../application/files/files.ts';
+import { executionUseCases } from '../../application/executions/executions.ts';
+import { fileUseCases } from '../../application/files/files.ts';
 import { Keys } from '../../application/keys/keys.ts';
 import { Microagents } from '../../application/microagents/microagents.ts';
 import { getOverview } from '../../application/overview/get-overview.ts';
@@ -24,7 +24,7 @@ import { SandboxPool } from '../../application/sandboxes/sandbox-pool.ts';
 import { SandboxReconciler } from '../../application/sandboxes/sandbox-reconciler.ts';
 import { defaultAnswerWithinMs } from '../../application/sandboxes/reconcile-until.ts';
 import { SandboxSpecs } from '../../application/sandboxes/sandbox-specs.ts';
-import { createSandboxes, type SandboxDeps } from '../../application/sandboxes/sandboxes.ts';
+import { type SandboxDeps, sandboxUseCases } from '../../application/sandboxes/sandboxes.ts';
 import { StartStatistics } from '../../application/sandboxes/start-statistics.ts';
 import { StartQueue, startsPerCore } from '../../application/sandboxes/start-queue.ts';
 import { Sweeper, sweeperDefaults } from '../../application/sweeper.ts';
@@ -66,8 +66,8 @@ export const sandboxesModule = new ContainerModule(({ bind }) => {
   provide(bind, startQueue, [rules], ({ startsAtOnce }) => new StartQueue(startsAtOnce));
   provideClosable(bind, executionReconciler, [base], (base) => new ExecutionReconciler(base));
   provide(bind, tokens.executions, [base, executionReconciler], (base, reconciler) =>
-    createExecutions({ ...base, reconciler, limits: base.executionLimits }));
-  provide(bind, tokens.files, [base], (base) => createFiles(base));
+    bindUseCases({ ...base, reconciler, limits: base.executionLimits }, executionUseCases));
+  provide(bind, tokens.files, [base], (base) => bindUseCases(base, fileUseCases));
   provide(bind, startStatistics, [tokens.clock], (clock) => new StartStatistics(clock));
   provide(bind, sandboxDeps, [base, executionReconciler, startStatistics], (base, executionReconciler, startStatistics) =>
     ({ ...base, executionReconciler, startStatistics }));
@@ -82,7 +82,10 @@ export const sandboxesModule = new ContainerModule(({ bind }) => {
   provideClosable(bind, sandboxPool, [sandboxDeps, specs, sandboxReconciler, diskWatch], (deps, specs, reconciler, diskWatch) =>
     new SandboxPool({ ...deps, specs, reconciler, diskWatch, startsAtOnce: deps.poolStartsAtOnce }));
   provide(bind, sandboxes, [sandboxDeps, specs, sandboxReconciler, sandboxPool, diskWatch, tokens.secrets],
-    (deps, specs, reconciler, pool, diskWatch, secrets) => createSandboxes({ ...deps, specs, reconciler, pool, diskWatch, secrets }));
+    (deps, specs, reconciler, pool, diskWatch, secrets) => {
+      const own = { specs, reconciler, pool, diskWatch, secrets, pendingResumes: new Map() };
+      return bindUseCases({ ...deps, ...own }, sandboxUseCases);
+    });
 });
 
 // The size of the cache of microagents.
@@ -118,7 +121,7 @@ export const conversationsModule = new ContainerModule(({ bind }) => {
     });
   provide(bind, tokens.conversations, [conversationDeps, specs, agentMemory, conversationReconciler, events],
     (deps, specs, agentMemory, reconciler, events) =>
-      createConversations({ ...deps, specs, agentMemory, reconciler, events, publications: new KeyedMutex() }));
+      bindUseCases({ ...deps, specs, agentMemory, reconciler, events, publications: new KeyedMutex() }, conversationUseCases));
 });
 
 /** Binds the background services of an open deployment. */
