@@ -3,23 +3,20 @@ import type { Db } from './database.ts';
 
 export function createSpecStore(db: Db): SpecStore {
   return {
-    firstSeen: async (id, fingerprint, now) =>
+    firstSeen: async (id, fingerprint, now) => {
+      const known = await db.selectFrom('specs').select(['fingerprint', 'first_seen']).where('id', '=', id).executeTakeFirst();
       // In most calls the spec is unchanged. They take no write lock.
-      (await findFirstSeen(db, id, fingerprint)) ??
-      db.transaction().execute(async (trx) => {
-        const known = await findFirstSeen(trx, id, fingerprint);
-        if (known !== null) return known;
-        await trx
-          .insertInto('specs')
-          .values({ id, fingerprint, first_seen: now })
-          .onConflict((conflict) => conflict.column('id').doUpdateSet({ fingerprint, first_seen: now }))
-          .executeTakeFirst();
-        return now;
-      }),
+      if (known?.fingerprint === fingerprint) return known.first_seen;
+      const written = db
+        .insertInto('specs')
+        .values({ id, fingerprint, first_seen: now })
+        // Another process may have written the same content since then.
+        .onConflict((conflict) => conflict.column('id').doUpdateSet((eb) => ({
+          fingerprint,
+          first_seen: eb.case().when('specs.fingerprint', '=', fingerprint).then(eb.ref('specs.first_seen')).else(now).end(),
+        })))
+        .returning('first_seen');
+      return (await written.executeTakeFirstOrThrow()).first_seen;
+    },
   };
-}
-
-async function findFirstSeen(db: Db, id: string, fingerprint: string): Promise<number | null> {
-  const row = await db.selectFrom('specs').select(['fingerprint', 'first_seen']).where('id', '=', id).executeTakeFirst();
-  return row?.fingerprint === fingerprint ? row.first_seen : null;
 }
