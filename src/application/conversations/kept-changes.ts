@@ -1,14 +1,12 @@
-import { type ChangeList, countChanges, type FileChange, type KeptChanges, maxKeptBytes, type StartPoint } from '../../domain/change.ts';
+import { type ChangeList, countChanges, type FileChange, type KeptChanges, maxKeptBytes } from '../../domain/change.ts';
 import type { Conversation } from '../../domain/conversation.ts';
 import { type EventActor, eventOf } from '../../domain/event.ts';
 import { Failure, isFailureOf, reasonOfError } from '../../domain/failure.ts';
-import type { OwnerScope } from '../../domain/principal.ts';
 import type { Reason, ReasonOf } from '../../domain/reason.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import { SnapshotRefusal, type WorkTreeSnapshot } from '../../ports/work-tree-snapshot.ts';
 import { findSandbox } from '../sandboxes/sandbox-records.ts';
 import { timeout } from '../timers.ts';
-import { getVisibleConversation } from './conversation-records.ts';
 import { type ChangeDeps, type ConversationWorkTree, findWorkTree, getStartPoint, takeSnapshot } from './conversation-work-tree.ts';
 
 /** The longest time that a next message, a pause or a sandbox's end waits for the changes to be kept, in milliseconds. */
@@ -120,20 +118,15 @@ async function boundedPatch(snapshot: WorkTreeSnapshot, signal: AbortSignal): Pr
   return Buffer.concat(chunks);
 }
 
-interface Readings<T> {
-  readonly read: (workTree: ConversationWorkTree) => Promise<T>;
-  /** The list is not complete if the work tree may have changed since. */
-  readonly kept: (kept: KeptChanges, startPoint: StartPoint, conversation: Conversation) => T;
-}
-
 /**
  * Reads the work tree, or the kept changes if its sandbox does not run. After the end of an archived conversation, reads only the kept
- * changes, because other conversations may use its sandbox.
+ * changes, because other conversations may use its sandbox. A kept list is not complete if the work tree may have changed since.
  */
-export async function readOrKept<T>(deps: ChangeDeps, scope: OwnerScope, id: string, { read, kept }: Readings<T>): Promise<T> {
+export async function readOrKept<T>(
+  deps: ChangeDeps, conversation: Conversation, read: (workTree: ConversationWorkTree) => Promise<T>, fromKept: (kept: KeptChanges) => T,
+): Promise<T> {
   const { store } = deps;
-  const conversation = await getVisibleConversation(store, scope, id);
-  const startPoint = getStartPoint(conversation);
+  getStartPoint(conversation);
   let failure: unknown = notKept(conversation);
   if (conversation.releasedAt === null) {
     try {
@@ -143,13 +136,13 @@ export async function readOrKept<T>(deps: ChangeDeps, scope: OwnerScope, id: str
       if (conversation.archivedAt === null || isFailureOf(error, 'sandbox_not_running')) failure = error;
     }
   }
-  const found = await store.conversations.findKeptChanges(id);
+  const found = await store.conversations.findKeptChanges(conversation.id);
   if (found === null) throw failure;
-  if (conversation.releasedAt !== null || found.list === null) return kept(found, startPoint, conversation);
+  if (conversation.releasedAt !== null || found.list === null) return fromKept(found);
   // The record of a deleted sandbox has the status that it had.
   const sandbox = await store.sandboxes.find(conversation.sandboxId);
   const complete = found.list.complete && sandbox !== null && wereKeptAtPause(found, sandbox);
-  return kept({ ...found, list: { ...found.list, complete } }, startPoint, conversation);
+  return fromKept({ ...found, list: { ...found.list, complete } });
 }
 
 function notKept({ id, statusReason }: Conversation): Failure {

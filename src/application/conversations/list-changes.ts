@@ -1,15 +1,18 @@
 import type { ChangeList, StartPoint } from '../../domain/change.ts';
-import type { Conversation } from '../../domain/conversation.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
+import { getVisibleConversation } from './conversation-records.ts';
 import { keptList, readOrKept } from './kept-changes.ts';
 import type { Publication } from './publish-changes.ts';
-import { type ChangeDeps, inWorkTree, snapshotFailure } from './conversation-work-tree.ts';
+import { type ChangeDeps, type ConversationWorkTree, getStartPoint, inWorkTree, snapshotFailure } from './conversation-work-tree.ts';
 
-/** The differences between a conversation's work tree and its start point. */
-export interface Changes extends ChangeList {
-  readonly startPoint: StartPoint;
+interface ListedChanges extends ChangeList {
   /** When the changes were kept. Null if they were read from the work tree. */
   readonly keptAt: number | null;
+}
+
+/** The differences between a conversation's work tree and its start point. */
+export interface Changes extends ListedChanges {
+  readonly startPoint: StartPoint;
   readonly publications: readonly Publication[];
 }
 
@@ -19,22 +22,18 @@ export interface Changes extends ChangeList {
  * or `runtime_timeout`.
  */
 export async function listChanges(deps: ChangeDeps, scope: OwnerScope, id: string, signal: AbortSignal): Promise<Changes> {
-  return await readOrKept<Changes>(deps, scope, id, {
-    read: async (workTree) => {
-      const { startPoint, conversation } = workTree;
-      try {
-        const list = await inWorkTree(deps, workTree, (request) => deps.checkouts.listChanges(request, signal));
-        return { ...list, startPoint, keptAt: null, publications: publicationsOf(conversation) };
-      } catch (error) {
-        throw snapshotFailure(deps, id, error);
-      }
-    },
-    kept: (kept, startPoint, conversation) => (
-      { ...keptList(id, kept), startPoint, keptAt: kept.keptAt, publications: publicationsOf(conversation) }
-    ),
-  });
-}
-
-function publicationsOf({ publications, pullRequests }: Conversation): Publication[] {
-  return Object.entries(publications).map(([branch, commit]) => ({ branch, commit, pullRequest: pullRequests[branch] ?? null }));
+  const conversation = await getVisibleConversation(deps.store, scope, id);
+  const { publications, pullRequests } = conversation;
+  const read = async (workTree: ConversationWorkTree): Promise<ListedChanges> => {
+    try {
+      return { ...(await inWorkTree(deps, workTree, (request) => deps.checkouts.listChanges(request, signal))), keptAt: null };
+    } catch (error) {
+      throw snapshotFailure(deps, id, error);
+    }
+  };
+  return {
+    ...(await readOrKept(deps, conversation, read, (kept) => ({ ...keptList(id, kept), keptAt: kept.keptAt }))),
+    startPoint: getStartPoint(conversation),
+    publications: Object.entries(publications).map(([branch, commit]) => ({ branch, commit, pullRequest: pullRequests[branch] ?? null })),
+  };
 }

@@ -1,6 +1,7 @@
 import { Failure } from '../../domain/failure.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import type { WorkTreeSnapshot } from '../../ports/work-tree-snapshot.ts';
+import { getVisibleConversation } from './conversation-records.ts';
 import { keptPatch, readOrKept } from './kept-changes.ts';
 import { type ChangeDeps, type ConversationWorkTree, snapshotFailure, takeSnapshot } from './conversation-work-tree.ts';
 
@@ -11,10 +12,9 @@ import { type ChangeDeps, type ConversationWorkTree, snapshotFailure, takeSnapsh
 export async function readPatch(
   deps: ChangeDeps, scope: OwnerScope, id: string, path: string | null, signal: AbortSignal,
 ): Promise<ReadableStream<Uint8Array>> {
-  return await readOrKept(deps, scope, id, {
-    read: (workTree) => readPatchOf(deps, workTree, path, signal),
-    kept: (kept) => ReadableStream.from([keptPatch(id, kept, path)]),
-  });
+  const conversation = await getVisibleConversation(deps.store, scope, id);
+  const read = (workTree: ConversationWorkTree) => readPatchOf(deps, workTree, path, signal);
+  return await readOrKept(deps, conversation, read, (kept) => ReadableStream.from([keptPatch(id, kept, path)]));
 }
 
 async function readPatchOf(
