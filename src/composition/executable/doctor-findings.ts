@@ -1,4 +1,3 @@
-import { inSnakeCase } from '../../adapters/shared/letter-case.ts';
 import { sentenceOf } from '../../adapters/shared/status-and-error-messages.ts';
 import { commandName } from '../../client/command-name.ts';
 import type { Reason } from '../../domain/reason.ts';
@@ -125,10 +124,6 @@ const marks: Readonly<Record<FindingState, string>> = { ok: 'ok     ', warning: 
 
 export function findingsText(found: readonly Finding[]): string {
   return found.map(({ state, message }) => `  ${marks[state]} ${message}\n`).join('');
-}
-
-export function findingsJson(found: readonly Finding[]): readonly object[] {
-  return found.map((each) => inSnakeCase(each));
 }
 
 export function hasFailed(found: readonly Finding[]): boolean {

@@ -1,6 +1,7 @@
 import { createServer } from 'node:net';
 import { z } from 'zod';
 import { type JsonOption, localUrl, print } from '../../adapters/cli/console.ts';
+import { inSnakeCase } from '../../adapters/shared/letter-case.ts';
 import { packageVersion } from '../../adapters/shared/package-version.ts';
 import type { SqliteContents } from '../../adapters/store/sqlite/index.ts';
 import { quarantineOwner } from '../../domain/quarantine.ts';
@@ -15,7 +16,7 @@ import { proxyPortOf } from '../config/settings.ts';
 import { createContainer, resolve } from '../create-skep.ts';
 import { all, tokens } from '../wiring/tokens.ts';
 import { checkKey } from './first-screen.ts';
-import { type Finding, finding, findingsJson, findingsText, hasFailed } from './doctor-findings.ts';
+import { type Finding, finding, findingsText, hasFailed } from './doctor-findings.ts';
 import { codeOfError, explain, listenProblem } from './explain-error.ts';
 import { checkRuntime } from './doctor-runtime.ts';
 
@@ -26,7 +27,7 @@ export async function doctor(env: NodeJS.ProcessEnv, options: JsonOption): Promi
   report(`Skep ${program.version} on Node ${program.node}, ${program.platform}\n\n`);
   const found = await findAll(env, report);
   const isOk = !hasFailed(found);
-  if (options.json === true) print(options, { ...program, ok: isOk, findings: findingsJson(found) }, '');
+  if (options.json === true) print(options, { ...program, ok: isOk, findings: inSnakeCase(found) }, '');
   return isOk ? 0 : 1;
 }
 
