@@ -5,7 +5,6 @@ import { messageBody } from '../../domain/event.ts';
 import { Failure } from '../../domain/failure.ts';
 import { fingerprintOf } from '../../domain/fingerprint.ts';
 import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
-import { idempotencyConflict } from '../idempotency-conflict.ts';
 import type { ConversationUseCaseDeps } from './conversations.ts';
 import { checkVisible, getVisibleConversation, writeConversation } from './conversation-records.ts';
 
@@ -44,7 +43,7 @@ export async function sendMessage(
   // A repeated request is answered even if the memory is full.
   if (claim === undefined || (await store.conversations.findClaim(claim)) === null) deps.agentMemory.check();
   const outcome = await writeConversation(deps, id, enqueue, claim);
-  if (outcome.kind === 'conflict') throw idempotencyConflict(claim);
+  if (outcome.kind === 'conflict') throw new Failure('idempotency_conflict', { key: claim?.key ?? '' });
   if (outcome.kind !== 'repeated') reconciler.enqueue(id);
   return { messageId };
 }

@@ -5,7 +5,6 @@ import { Failure } from '../../domain/failure.ts';
 import type { SandboxParameters } from '../../domain/sandbox-parameters.ts';
 import type { ClaimOutcome, IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import type { RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
-import { idempotencyConflict } from '../idempotency-conflict.ts';
 import type { FoundRepository, RepositoryPatterns } from '../repositories/repositories.ts';
 import type { ConversationUseCaseDeps } from './conversations.ts';
 import { getConversation, type ConversationView } from './get-conversation.ts';
@@ -78,7 +77,7 @@ async function startSandbox({ sandboxes, store }: ConversationUseCaseDeps, conve
 async function outcomeOfEarlier(
   deps: ConversationUseCaseDeps, ownerId: string, outcome: ClaimOutcome, claim: IdempotencyClaim | undefined,
 ): Promise<ConversationView> {
-  if (outcome.kind === 'conflict') throw idempotencyConflict(claim);
+  if (outcome.kind === 'conflict') throw new Failure('idempotency_conflict', { key: claim?.key ?? '' });
   return await getConversation(deps, ownerId, outcome.id);
 }
 

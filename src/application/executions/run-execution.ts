@@ -4,7 +4,6 @@ import type { OwnerScope } from '../../domain/principal.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import type { TerminalSize } from '../../ports/sandbox-executions.ts';
-import { idempotencyConflict } from '../idempotency-conflict.ts';
 import { getSandbox, withRecordFailures } from '../sandboxes/sandbox-records.ts';
 import type { ExecutionUseCaseDeps } from './executions.ts';
 
@@ -48,7 +47,7 @@ export async function runExecution(
     case 'repeated':
       return await repeat(deps, sandbox, outcome.id, request);
     case 'conflict':
-      throw idempotencyConflict(claim);
+      throw new Failure('idempotency_conflict', { key: claim?.key ?? '' });
     case 'limit':
       throw new Failure('execution_limit_reached', { ...outcome.reached, retryAfterSeconds: limitRetryAfterSeconds });
   }

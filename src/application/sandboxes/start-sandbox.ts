@@ -4,7 +4,6 @@ import { newSandbox, type NewSandbox, type Sandbox } from '../../domain/sandbox.
 import { parameterProblems, type SandboxParameters, applyParameters } from '../../domain/sandbox-parameters.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { ClaimOutcome, IdempotencyClaim, InsertOutcome, Limited } from '../../ports/idempotency-claim.ts';
-import { idempotencyConflict } from '../idempotency-conflict.ts';
 import { admit } from './admit-sandbox.ts';
 import type { SandboxUseCaseDeps } from './sandboxes.ts';
 import { getSandbox, logStatusChange } from './sandbox-records.ts';
@@ -33,7 +32,7 @@ export async function startSandbox(deps: SandboxUseCaseDeps, ownerId: string, re
     case 'repeated':
       return await getSandbox(deps.store, ownerId, started.id);
     case 'conflict':
-      throw idempotencyConflict(claim);
+      throw new Failure('idempotency_conflict', { key: claim?.key ?? '' });
   }
 }
 
