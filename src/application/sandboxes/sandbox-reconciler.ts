@@ -5,7 +5,7 @@ import { nextVersion, noteStillRunning } from '../../domain/sandbox-lifecycle.ts
 import { nextSandboxStep, stepWithoutInspect, type SandboxStep } from '../../domain/sandbox-next-step.ts';
 import type { Sandbox, ObservedSandbox, SandboxStatus } from '../../domain/sandbox.ts';
 import type { ReadinessProbe } from '../../ports/readiness-probe.ts';
-import type { Secrets } from '../../ports/secrets.ts';
+import type { ChangeDeps } from '../conversations/conversation-work-tree.ts';
 import { KeyedWorker, type KeyedRun } from '../keyed-worker.ts';
 import { BackOff, KeyedTimers } from '../timers.ts';
 import { isInUse } from './sandbox-records.ts';
@@ -13,12 +13,9 @@ import type { SandboxDeps } from './sandboxes.ts';
 import { type DecidedStep, SandboxSteps } from './sandbox-steps.ts';
 import type { StartQueue } from './start-queue.ts';
 
-export interface SandboxReconcilerDeps extends SandboxDeps {
+export interface SandboxReconcilerDeps extends SandboxDeps, ChangeDeps {
   readonly probe: ReadinessProbe;
   readonly startQueue: StartQueue;
-  readonly secrets: Secrets;
-  /** Saves the changes made in a sandbox, for the time it does not run. Rejects only if the store fails. */
-  readonly keepChanges: (sandboxId: string, signal: AbortSignal) => Promise<void>;
 }
 
 /** Steps that act on the runtime. Each is taken at most once per run; if it is still due, it waits for the next run. */

@@ -6,6 +6,7 @@ import type { SandboxStep } from '../../domain/sandbox-next-step.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import { type ExposedUrl, isPooled, type ObservedSandbox, type PauseKind, type Sandbox } from '../../domain/sandbox.ts';
 import type { SandboxLaunch } from '../../ports/sandbox-runtime.ts';
+import { keepBeforePause } from '../conversations/kept-changes.ts';
 import type { KeyedRun } from '../keyed-worker.ts';
 import { resolveSecrets } from '../secrets.ts';
 import { timeout } from '../timers.ts';
@@ -150,9 +151,9 @@ export class SandboxSteps implements Disposable {
 
   /** Freezes or stops the sandbox. If the runtime refuses, the sandbox is RUNNING again. */
   async #pause(sandbox: Sandbox, kind: PauseKind, before: ObservedSandbox | null): Promise<ObservedSandbox> {
-    const { runtime, keepChanges } = this.#deps;
+    const { runtime } = this.#deps;
     // Nothing can run in a frozen sandbox. Its changes were saved before the freeze.
-    if (sandbox.status === 'PAUSING' && before?.state !== 'frozen') await keepChanges(sandbox.id, this.#interruptSignal());
+    if (sandbox.status === 'PAUSING' && before?.state !== 'frozen') await keepBeforePause(this.#deps, sandbox.id, this.#interruptSignal());
     try {
       const observed = await runtime[kind](sandbox.instanceId);
       if (observed.state !== 'running' && (kind === 'freeze' || observed.state !== 'frozen')) return observed;

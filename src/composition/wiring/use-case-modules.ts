@@ -6,7 +6,6 @@ import { AgentMemory, defaultAgentMemoryBytes } from '../../application/agents/a
 import { Agents } from '../../application/agents/agents.ts';
 import { ConversationReconciler } from '../../application/conversations/conversation-reconciler.ts';
 import { type ConversationDeps, conversationUseCases } from '../../application/conversations/conversations.ts';
-import { keepBeforePause } from '../../application/conversations/kept-changes.ts';
 import { bindUseCases, type CoreDeps } from '../../application/use-cases.ts';
 import { defaultKeepEventsForMs, Events } from '../../application/events/events.ts';
 import { ExecutionReconciler } from '../../application/executions/execution-reconciler.ts';
@@ -72,11 +71,7 @@ export const sandboxesModule = new ContainerModule(({ bind }) => {
   provide(bind, sandboxDeps, [base, executionReconciler, startStatistics], (base, executionReconciler, startStatistics) =>
     ({ ...base, executionReconciler, startStatistics }));
   provideClosable(bind, sandboxReconciler, [sandboxDeps, tokens.probe, startQueue, tokens.secrets, checkouts],
-    (deps, probe, startQueue, secrets, checkouts) => {
-      const keepChanges = (sandboxId: string, signal: AbortSignal): Promise<void> =>
-        keepBeforePause({ ...deps, checkouts, secrets }, sandboxId, signal);
-      return new SandboxReconciler({ ...deps, probe, startQueue, secrets, keepChanges });
-    });
+    (deps, probe, startQueue, secrets, checkouts) => new SandboxReconciler({ ...deps, probe, startQueue, secrets, checkouts }));
   provide(bind, idleForecast, [base], (base) => new IdleForecast(base));
   provide(bind, diskWatch, [sandboxDeps, sandboxReconciler], (deps, reconciler) => new DiskWatch({ ...deps, reconciler }));
   provideClosable(bind, sandboxPool, [sandboxDeps, specs, sandboxReconciler, diskWatch], (deps, specs, reconciler, diskWatch) =>
