@@ -19,11 +19,11 @@ const newline = 0x0a;
 export class AgentProcess {
   readonly streams: AgentStreams;
   readonly exited: Promise<void>;
+  readonly memory: MemoryShare;
   readonly #execution: OpenExecution;
   readonly #errors: OutputTail;
   readonly #redactor: SecretRedactor;
   readonly #clock: Clock;
-  readonly #memory: MemoryShare;
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
   readonly #outputOver = Promise.withResolvers<void>();
   readonly #input: WritableStreamDefaultWriter<Uint8Array>;
@@ -53,7 +53,7 @@ export class AgentProcess {
     this.#input.closed.catch(() => {});
     this.#redactor = redactor;
     this.#clock = clock;
-    this.#memory = memory;
+    this.memory = memory;
     this.#errors = new OutputTail(execution.stderr);
     this.#reader = execution.stdout.getReader();
     // Nothing is read ahead. If nobody reads the output, the agent has to wait.
@@ -84,7 +84,7 @@ export class AgentProcess {
   /** Sets how many bytes at the end of the output are an incomplete line. */
   noteLine(bytes: number): void {
     this.#lineBytes = bytes;
-    this.#memory.setOutput('line', bytes);
+    this.memory.setOutput('line', bytes);
   }
 
   /** Holds back all further output. Resolves when the earlier output is handled. */
@@ -116,7 +116,7 @@ export class AgentProcess {
 
   async kill(): Promise<void> {
     this.#isAbandoned = true;
-    this.#memory.close();
+    this.memory.close();
     this.releaseOutput();
     this.#killing ??= this.#execution.kill().catch((error: unknown) => {
       this.#killing = null;
@@ -155,14 +155,14 @@ export class AgentProcess {
 
   async #read(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
     // A new read means that the previous chunk is handled.
-    this.#memory.setOutput('chunk', 0);
+    this.memory.setOutput('chunk', 0);
     this.#outputHandled.resolve();
     try {
       const { value } = await this.#reader.read();
       while (this.#gate !== null) await this.#gate.promise;
       if (value !== undefined) {
-        await this.#memory.waitForRoom(value.length);
-        this.#memory.setOutput('chunk', value.length);
+        await this.memory.waitForRoom(value.length);
+        this.memory.setOutput('chunk', value.length);
         this.#outputHandled = Promise.withResolvers();
         this.#offsets = { ...this.#offsets, stdout: this.#offsets.stdout + value.length };
         return controller.enqueue(value);
@@ -188,14 +188,14 @@ export class AgentProcess {
   }
 
   #noteEnd(): void {
-    this.#memory.close();
+    this.memory.close();
     this.#outputEnded = true;
     this.#outputOver.resolve();
   }
 
   async #abandon(reason: unknown): Promise<void> {
     this.#isAbandoned = true;
-    this.#memory.close();
+    this.memory.close();
     this.#outputOver.resolve();
     await this.#reader.cancel(reason);
   }
@@ -204,7 +204,7 @@ export class AgentProcess {
   async #endOutput(): Promise<void> {
     // Waits while the output is held back, so that nothing is lost.
     do await waitAtMost(this.#clock, readWithinMs, this.#outputOver.promise);
-    while (this.#memory.isHeldBack || this.#gate !== null);
+    while (this.memory.isHeldBack || this.#gate !== null);
     await this.#reader.cancel().catch(() => {});
   }
 

@@ -134,11 +134,10 @@ export class Agents {
   }
 
   #depsOf(execution: OpenExecution, redactor: SecretRedactor, began: TurnPosition | null) {
-    const { clock } = this.#deps;
-    const memory = this.#deps.memory.share();
-    const process = new AgentProcess(execution, redactor, clock, memory, began);
+    const { clock, memory } = this.#deps;
+    const process = new AgentProcess(execution, redactor, clock, memory.share(), began);
     const onHeld = (bytes: number): void => process.noteLine(bytes);
-    return { process, client: new RedactingAgentClient(redactor), redactor, memory, clock, onHeld };
+    return { process, client: new RedactingAgentClient(redactor), redactor, clock, onHeld };
   }
 
   #keep({ conversationId, sandbox }: Pick<AgentRequest, 'conversationId' | 'sandbox'>, agent: LiveAgent): void {

@@ -4,10 +4,9 @@ import type { AgentClient, AgentSession, AgentTurn, AgentPermission, AgentUpdate
 import type { Clock } from '../../ports/clock.ts';
 import type { SecretRedactor } from '../secrets.ts';
 import { waitAtMost } from '../timers.ts';
-import type { MemoryShare } from './agent-memory.ts';
 import type { AgentProcess } from './agent-process.ts';
 
-interface LiveAgentDeps extends Pick<LiveAgent, 'session' | 'process' | 'memory'> {
+interface LiveAgentDeps extends Pick<LiveAgent, 'session' | 'process'> {
   readonly client: RedactingAgentClient;
   readonly redactor: SecretRedactor;
   readonly clock: Clock;
@@ -24,7 +23,6 @@ export class LiveAgent {
   readonly ended: Promise<Reason | null>;
   readonly session: AgentSession;
   readonly process: AgentProcess;
-  readonly memory: MemoryShare;
   readonly #deps: LiveAgentDeps;
   #alive = true;
   #isDetached = false;
@@ -34,7 +32,6 @@ export class LiveAgent {
     this.#deps = deps;
     this.session = deps.session;
     this.process = deps.process;
-    this.memory = deps.memory;
     this.ended = this.#end();
   }
 

@@ -54,7 +54,7 @@ export class Turn {
   constructor(deps: StepDeps, params: TurnParams) {
     this.#deps = deps;
     this.#params = params;
-    const { conversation, queued, earlier, from, signal, agent: { memory } } = params;
+    const { conversation, queued, earlier, from, signal, agent: { process: { memory } } } = params;
     const recorded = { from, signal, memory, written: earlier?.written ?? 0, turnId: queued.messageId };
     this.#recorder = new TurnRecorder({ eventStore: deps.store.events, clock: deps.clock, ...recorded }, conversation);
     const hooks = { onAnswered: () => this.#watch.wake(), isDetached: () => this.#isDetached };
@@ -62,7 +62,7 @@ export class Turn {
     this.#watch = new TurnWatch(deps, {
       ...params,
       isWaiting: () => this.#permissions.isWaiting,
-      isHeldBack: () => params.agent.memory.isHeldBack,
+      isHeldBack: () => memory.isHeldBack,
       onSilent: (withinMs) => {
         this.#silent = { code: 'turn_silent', withinMs };
         this.#stop();
