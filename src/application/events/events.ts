@@ -10,8 +10,8 @@ import { onAbort, waitAtMost } from '../timers.ts';
 export const defaultKeepEventsForMs = 30 * 86_400_000;
 
 export interface EventsDeps extends Pick<CoreDeps, 'store' | 'clock'> {
-  /** How long events are kept, in milliseconds. Null: for ever. */
-  readonly keepForMs: number | null;
+  /** How long events are kept, in milliseconds. */
+  readonly keepForMs: number;
 }
 
 export interface EventsWanted {
@@ -74,7 +74,6 @@ export class Events {
   /** Deletes a bounded number of events that are older than `keepForMs`. Must be called from time to time. */
   async purge(): Promise<void> {
     const { store, clock, keepForMs } = this.#deps;
-    if (keepForMs === null) return;
     for (let batches = 0; batches < purgeBatches && !this.#closing.signal.aborted; batches += 1) {
       if ((await store.events.purge(clock.now() - keepForMs, purgeBatchSize)) < purgeBatchSize) return;
     }

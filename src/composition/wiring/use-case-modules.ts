@@ -141,10 +141,7 @@ export const deploymentModule = new ContainerModule(({ bind }) => {
 });
 
 /** The limits and times of use cases and reconcilers. */
-export interface Rules extends Readonly<Omit<ReturnType<typeof rulesOf>, 'keepEventsForMs'>> {
-  /** Null: forever. */
-  readonly keepEventsForMs: number | null;
-}
+export interface Rules extends Readonly<ReturnType<typeof rulesOf>> {}
 
 /** Returns the rules from the options. Each default is next to its rule. */
 export function rulesOf(options: CheckedOptions) {

@@ -130,7 +130,8 @@ export function createWorld(options: WorldOptions = {}) {
       secrets: { get: (name) => options.secrets?.[name] ?? null },
       rules: {
         ...container.get<Rules>(tokens.rules.id),
-        poolStartsAtOnce: 1, orphanGraceMs: 2000, rememberDeletedMs: 60_000, keepEventsForMs: options.keepForMs ?? null,
+        poolStartsAtOnce: 1, orphanGraceMs: 2000, rememberDeletedMs: 60_000,
+        ...(options.keepForMs !== undefined && { keepEventsForMs: options.keepForMs }),
         drainTimeoutMs: options.drainTimeoutMs ?? 0,
       },
     }));
