@@ -134,14 +134,12 @@ const Spec = z.object({
 
 export const SpecColumn: z.ZodType<SandboxSpec> = z.preprocess(withRuntimeOptions, Spec);
 
-const Texts = z.record(z.string(), z.string());
-
 /** From names to texts. */
-export const TextMapColumn: z.ZodType<Readonly<Record<string, string>>> = Texts;
+export const TextMapColumn = z.record(z.string(), z.string());
 
 export const SandboxParametersColumn: z.ZodType<SandboxParameters> = z.object({
-  env: Texts.optional(),
-  metadata: Texts.optional(),
+  env: TextMapColumn.optional(),
+  metadata: TextMapColumn.optional(),
   timeoutMs: z.number().optional(),
   resources: z.object({ cpus: z.number(), memoryBytes: z.number(), pids: z.number() }).partial().optional(),
   secrets: z.array(z.string()).optional(),

@@ -1,17 +1,14 @@
 import type { Conversation } from '../../domain/conversation.ts';
-import { type EventActor, type EventBody, eventOf, statusEvents } from '../../domain/event.ts';
+import { type EventBody, eventOf, type EventOrigin, statusEvents } from '../../domain/event.ts';
 import { Failure } from '../../domain/failure.ts';
 import { isInScope, type OwnerScope } from '../../domain/principal.ts';
-import type { Reason } from '../../domain/reason.ts';
 import type { IdempotencyClaim, ClaimOutcome } from '../../ports/idempotency-claim.ts';
 import type { Store } from '../../ports/store.ts';
 import type { CoreDeps } from '../use-cases.ts';
 
 /** A change of a record, with its events. The events of the two statuses are added. */
-export interface ConversationChange {
+export interface ConversationChange extends Omit<EventOrigin, 'at'> {
   readonly to: Partial<Omit<Conversation, 'id' | 'ownerId' | 'version' | 'updatedAt'>>;
-  readonly actor: EventActor;
-  readonly reason: Reason | null;
   /** Written before the events of the statuses. */
   readonly events?: readonly EventBody[];
   /** The change also records activity of the sandbox. It is made only if the sandbox is RUNNING. */
