@@ -70,21 +70,18 @@ const lockedHere = new Set<string>();
  * operating system drops it when the process ends.
  */
 export function lockFolder(folder: DataFolder): Disposable {
-  const database = openLock(folder);
+  using opened = new DisposableStack();
   try {
+    createPrivateFile(folder.lock);
+    const database = opened.use(new DatabaseSync(folder.lock, { timeout: 0 }));
     // The journal is in memory, so the lock leaves no second file behind.
     database.exec('PRAGMA journal_mode = memory; BEGIN EXCLUSIVE');
   } catch (error) {
-    database.close();
     throw isBusy(error) ? lockedBy(folder, error) : unusable(folder.path, error);
   }
   lockedHere.add(folder.path);
-  return {
-    [Symbol.dispose]() {
-      lockedHere.delete(folder.path);
-      database.close();
-    },
-  };
+  opened.defer(() => lockedHere.delete(folder.path));
+  return opened.move();
 }
 
 /** Never opens an existing file: closing it would drop the locks that SQLite holds on it for this process. */
@@ -170,15 +167,6 @@ export function syncFolders(from: string, to: string): void {
     fsyncSync(handle);
     closeSync(handle);
     if (folder === to) return;
-  }
-}
-
-function openLock(folder: DataFolder): DatabaseSync {
-  try {
-    createPrivateFile(folder.lock);
-    return new DatabaseSync(folder.lock, { timeout: 0 });
-  } catch (error) {
-    throw unusable(folder.path, error);
   }
 }
 
