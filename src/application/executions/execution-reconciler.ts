@@ -148,7 +148,9 @@ export class ExecutionReconciler {
         return latest.deletedAt === null ? loseExecution(latest, { code: 'sandbox_deleted' }, now) : { ...latest, removedAt: now };
       });
     } else if (execution.deletedAt !== null) {
-      await runtime.executions.remove(sandbox.instanceId, id).catch(ignoreGone);
+      await runtime.executions.remove(sandbox.instanceId, id).catch((error: unknown) => {
+        if (!isGone(error)) throw error;
+      });
       await this.#write(execution, (latest) => ({ ...latest, removedAt: clock.now() }));
     } else {
       if (isDue(execution, clock.now())) await this.#end(execution, sandbox);
@@ -227,9 +229,4 @@ function isDue({ deadline, begun, startedAt, statusReason }: ExecutionRecord, no
 /** Returns true if the runtime does not have the execution or its sandbox. */
 function isGone(error: unknown): boolean {
   return isFailureOf(error, 'execution_not_found', 'sandbox_not_found');
-}
-
-/** Rethrows the error, unless the runtime does not have the execution or its sandbox. */
-function ignoreGone(error: unknown): void {
-  if (!isGone(error)) throw error;
 }

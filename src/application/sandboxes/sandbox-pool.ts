@@ -2,7 +2,7 @@ import { isFailure, logFieldsOf } from '../../domain/failure.ts';
 import type { Reason } from '../../domain/reason.ts';
 import { markDeleted } from '../../domain/sandbox-lifecycle.ts';
 import {
-  claimMember, newPoolMember, planPool, poolFingerprint, type PooledSpec, type PoolMember, type PoolPlan,
+  claimMember, newPoolMember, planPool, poolFingerprint, type PooledSpec, type PoolMember,
 } from '../../domain/pool-plan.ts';
 import { isPooled, type NewSandbox, type Sandbox, type SandboxStatus, type ObservedSandbox } from '../../domain/sandbox.ts';
 import { BackOff, waitAtMost } from '../timers.ts';
@@ -137,7 +137,8 @@ export class SandboxPool {
     const waits = backOffs.filter(([, ms]) => ms > 0);
     const held = new Set(waits.map(([fingerprint]) => fingerprint));
     const plan = planPool(members, wanted, { atOnce: diskWatch.allowsPools ? startsAtOnce : 0, held, now: clock.now() });
-    await this.#apply(plan);
+    for (const { sandbox, reason } of plan.remove) await this.#remove(sandbox, reason);
+    for (const spec of plan.add) await this.#add(spec);
     this.#retryIn(Math.min(...waits.map(([, ms]) => ms)));
   }
 
@@ -153,19 +154,9 @@ export class SandboxPool {
     for (const fingerprint of new Set(failed.map(({ fingerprint }) => fingerprint))) this.#backOff.failed(fingerprint);
   }
 
-  async #apply({ remove, add }: PoolPlan): Promise<void> {
-    for (const { sandbox, reason } of remove) {
-      if (this.#closed) return;
-      await this.#remove(sandbox, reason);
-    }
-    for (const spec of add) {
-      if (this.#closed) return;
-      await this.#add(spec);
-    }
-  }
-
   async #remove(member: Sandbox, reason: Reason): Promise<void> {
     const { store, reconciler, clock, logger } = this.#deps;
+    if (this.#closed) return;
     const { kind } = await store.sandboxes.replace(markDeleted(member, reason, clock.now()));
     if (kind === 'stale') return;
     logger.info({ sandbox: member.id, spec: member.spec.id, reason }, 'a pool member was removed');
@@ -174,6 +165,7 @@ export class SandboxPool {
 
   async #add({ spec, fingerprint }: PooledSpec): Promise<void> {
     const { store, reconciler, clock, random } = this.#deps;
+    if (this.#closed) return;
     const member = newPoolMember({ id: random.id('sb'), spec, sessionApiKey: random.secret(), now: clock.now() });
     const { kind } = await store.sandboxes.insertPooled(member, fingerprint, spec.pool.size);
     if (kind === 'inserted') reconciler.enqueue(member.id);
