@@ -1,4 +1,5 @@
 import type { PullRequest, PullRequestContent } from '../domain/change.ts';
+import type { Page } from '../domain/page.ts';
 import type { GitHostFamily } from '../domain/microagent.ts';
 import type { CheckResult } from './check-result.ts';
 
@@ -62,12 +63,11 @@ export interface HostPageRequest {
   readonly limit: number;
 }
 
-/** A page of a host's list. It may have fewer items than requested, or none, even if it is not the last page. */
-export interface HostPage<T> {
-  readonly items: readonly T[];
-  /** Where the next page begins: a non-empty text that only the provider understands. Null on the last page. */
-  readonly next: string | null;
-}
+/**
+ * A page of a host's list. It may have fewer items than requested, or none, even if it is not the last page. `next` is a non-empty text
+ * that only the provider understands.
+ */
+export type HostPage<T> = Page<T, string>;
 
 export interface PullRequestRequest extends PullRequestContent {
   /** The branch to merge. It was pushed to the same repository. */

@@ -1,4 +1,5 @@
 import type { Event, EventKind } from '../../domain/event.ts';
+import { type Page, pageOf } from '../../domain/page.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { EventFilter, EventStore, WrittenEvents } from '../../ports/event-store.ts';
@@ -22,12 +23,8 @@ export interface EventsWanted {
   readonly kinds?: readonly EventKind[] | undefined;
 }
 
-export interface EventPage {
-  /** Oldest first. */
-  readonly items: readonly Event[];
-  /** The sequence number after which the next page begins; null on the last page. */
-  readonly next: number | null;
-}
+/** Events, oldest first. `next` is the sequence number after which the next page begins. */
+export type EventPage = Page<Event, number>;
 
 const purgeBatchSize = 1000;
 const purgeBatches = 20;
@@ -44,8 +41,7 @@ export class Events {
   /** Returns at most `limit` (1 to 100) events after the number. Throws `conversation_not_found` and `store_unavailable`. */
   async page(scope: OwnerScope, wanted: EventsWanted, after: number, limit: number): Promise<EventPage> {
     const events = await this.#deps.store.events.read(await this.#filter(scope, wanted), after, limit + 1);
-    const items = events.slice(0, limit);
-    return { items, next: events.length > limit ? (items.at(-1)?.sequence ?? null) : null };
+    return pageOf(events, limit, ({ sequence }) => sequence);
   }
 
   async latest(): Promise<number> {

@@ -1,7 +1,7 @@
 import { Failure } from '../../domain/failure.ts';
 import { poolFingerprint, type PooledSpec } from '../../domain/pool-plan.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
-import type { Page } from '../../domain/page.ts';
+import { type Page, pageOf } from '../../domain/page.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { SpecStore } from '../../ports/spec-store.ts';
 
@@ -48,11 +48,8 @@ export class SandboxSpecs {
   /** Returns the specs after `afterId`, in the deployment's order. */
   async search(afterId: string | null, limit: number): Promise<Page<DatedSpec>> {
     const start = afterId === null ? 0 : this.#specs.findIndex(({ id }) => id === afterId) + 1;
-    const specs = this.#specs.slice(start, start + limit);
-    const items = await Promise.all(specs.map((spec) => this.#dated(spec)));
-    const last = specs.at(-1);
-    const more = start + limit < this.#specs.length && last !== undefined;
-    return { items, next: more ? { value: 0, id: last.id } : null };
+    const { items, next } = pageOf(this.#specs.slice(start, start + limit + 1), limit, ({ id }) => ({ value: 0, id }));
+    return { items: await Promise.all(items.map((spec) => this.#dated(spec))), next };
   }
 
   async #dated(spec: SandboxSpec): Promise<DatedSpec> {
