@@ -41,7 +41,8 @@ export function applyTransition(sandbox: Sandbox, transition: SandboxTransition,
     status,
     statusReason: change.reason,
     statusSince: change.now,
-    startingSince: status === 'RESUMING' ? resumingSince(sandbox, change.now) : sandbox.startingSince,
+    // A frozen sandbox continues at once. A stopped one has to be run again and waits for a start slot.
+    startingSince: status !== 'RESUMING' ? sandbox.startingSince : sandbox.pauseKind === 'freeze' ? change.now : null,
     pauseKind: pausedStatuses.has(status) ? (change.pauseKind ?? sandbox.pauseKind) : null,
     pausedBy: pausedStatuses.has(status) ? pausedByAfter(sandbox, status, by, change) : null,
     refused: refusedAfter(sandbox, transition, change.now),
@@ -73,11 +74,6 @@ function refusedAfter({ refused }: Sandbox, transition: SandboxTransition, now: 
 /** Returns false soon after the runtime refused to pause or to resume the sandbox: Skep must not try again yet. */
 export function mayTryAgain({ refused }: Sandbox, now: number): boolean {
   return refused === null || refused.retryAt <= now;
-}
-
-/** A frozen sandbox continues at once. A stopped one has to be run again and waits for a start slot. */
-function resumingSince({ pauseKind }: Sandbox, now: number): number | null {
-  return pauseKind === 'freeze' ? now : null;
 }
 
 /** Returns the record of a sandbox that was to be frozen and is to be stopped instead. It stays PAUSED or PAUSING. */
