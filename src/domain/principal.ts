@@ -4,7 +4,7 @@ export interface Principal {
   /** The key's name, for logs. */
   readonly keyName: string;
   readonly access: KeyAccess;
-  /** The repositories that it may list and clone, as patterns of `matchesRepository`. Null or absent: all of them. */
+  /** The repositories that it may list, clone and publish to, as patterns of `matchesRepository`. Null or absent: all of them. */
   readonly repositories?: readonly string[] | null;
 }
 

@@ -3,6 +3,7 @@ import { afterPush, Failure, isFailure } from '../../domain/failure.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import { SnapshotRefusal, type WorkTreeSnapshot } from '../../ports/work-tree-snapshot.ts';
 import type { CheckoutRequest } from '../../ports/repository-checkouts.ts';
+import type { RepositoryPatterns } from '../repositories/repositories.ts';
 import type { ConversationUseCaseDeps } from './conversations.ts';
 import { changeConversation, getVisibleConversation } from './conversation-records.ts';
 import { type ConversationWorkTree, findWorkTree, logRefusal, takeSnapshot } from './conversation-work-tree.ts';
@@ -14,6 +15,8 @@ export interface PublishRequest {
   readonly commitMessage: string | null;
   /** The author of that commit. */
   readonly userId: string;
+  /** Of the caller's key. */
+  readonly patterns: RepositoryPatterns;
   /** Null opens and updates no pull request. */
   readonly pullRequest: PullRequestContent | null;
 }
@@ -34,9 +37,9 @@ export interface PublishedChanges extends Publication {
 /**
  * Commits uncommitted changes, on the host only, and pushes all commits to a branch with the deployment's credential. Idempotent: a repeat,
  * after more work or after a crash, moves the branch. Moves only a branch that is at a commit which it pushed itself. Then opens or
- * updates a pull request. If that fails, the branch stays, and the failure has it as `pushed`. Throws the failures of `listChanges`,
- * `conversation_publish_refused`, `pull_requests_unsupported`, and the failures of `RepositoryCheckouts` and
- * `GitProvider.openPullRequest`.
+ * updates a pull request. If that fails, the branch stays, and the failure has it as `pushed`. Follows a repository that was renamed since
+ * the start. Throws the failures of `listChanges`, `conversation_publish_refused`, `pull_requests_unsupported`, and the failures of
+ * `Repositories.findAgain`, `RepositoryCheckouts` and `GitProvider.openPullRequest`.
  */
 export async function publishChanges(
   deps: ConversationUseCaseDeps, scope: OwnerScope, id: string, request: PublishRequest, signal: AbortSignal,
@@ -49,14 +52,15 @@ async function publishAlone(
   deps: ConversationUseCaseDeps, scope: OwnerScope, id: string, request: PublishRequest, signal: AbortSignal,
 ): Promise<PublishedChanges> {
   const conversation = await getVisibleConversation(deps.store, scope, id);
-  const { repositoryPath: path, gitProvider, archivedAt } = conversation;
+  const { repositoryPath, gitProvider, archivedAt } = conversation;
   const branch = request.branch ?? `${deps.product}/${id}`;
   // Its sandbox is gone, or is used by others.
   if (archivedAt !== null) throw new Failure('conversation_publish_refused', { id, branch, reason: { code: 'conversation_archived' } });
   const workTree = await findWorkTree(deps, conversation);
-  const { provider } = deps.repositories.atLocation({ provider: gitProvider ?? '', path: path ?? '' });
-  const remote = await provider.remote(path ?? '', signal);
-  const target = { provider: provider.name, repository: path ?? '', remote, branch };
+  const location = { provider: gitProvider ?? '', path: repositoryPath ?? '' };
+  const { provider, path } = await deps.repositories.findAgain(location, request.patterns, signal);
+  const remote = await provider.remote(path, signal);
+  const target = { provider: provider.name, repository: path, remote, branch };
   const { pullRequest: content } = request;
   const isUnsupported = content !== null && provider.openPullRequest === undefined;
   if (isUnsupported) throw new Failure('pull_requests_unsupported', { provider: provider.name });

@@ -80,7 +80,15 @@ export class Repositories {
 
   /** Throws the failures of `GitProvider.find`, and `repository_not_found` if no pattern matches the path that the provider returns. */
   async find(name: string, patterns: RepositoryPatterns, signal?: AbortSignal): Promise<FoundRepository> {
-    const { provider, path } = this.#locate(name);
+    return await this.#find(this.#locate(name), patterns, signal);
+  }
+
+  /** Like {@link find}, for a repository that was found before. It may have another path now. */
+  async findAgain(location: RepositoryLocation, patterns: RepositoryPatterns, signal?: AbortSignal): Promise<FoundRepository> {
+    return await this.#find(this.atLocation(location), patterns, signal);
+  }
+
+  async #find({ provider, path }: LocatedRepository, patterns: RepositoryPatterns, signal?: AbortSignal): Promise<FoundRepository> {
     const found = await provider.find(path, signal);
     if (!this.#isAllowed(provider, found.path, patterns)) throw new Failure('repository_not_found', { repository: path });
     return { ...found, provider };

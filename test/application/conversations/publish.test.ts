@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { SnapshotRefusal, type WorkTreeSnapshot } from '../../../src/ports/work-tree-snapshot.ts';
+import { createMemoryGitProvider } from '../../doubles/memory/index.ts';
 import { createReady, failureOf } from './support.ts';
 
 const never = new AbortController().signal;
@@ -8,6 +9,7 @@ const never = new AbortController().signal;
 async function createPublishing() {
   const branches = new Map<string, string>();
   const host = { branches, refuses: false };
+  const pushedTo: string[] = [];
   const workTree = { isChanged: true };
   const snapshot: WorkTreeSnapshot = {
     tree: 'tree', head: 'c0ffee', complete: true,
@@ -15,7 +17,8 @@ async function createPublishing() {
     files: async () => [],
     patch: () => new Blob().stream(),
     commit: async ({ message }) => (workTree.isChanged ? (message.split('\n')[0] ?? '') : 'c0ffee'),
-    push: async ({ request: { branch }, commit, expected }) => {
+    push: async ({ request: { branch, remote }, commit, expected }) => {
+      pushedTo.push(remote.url);
       if (host.refuses) throw new SnapshotRefusal({ code: 'push_forbidden' });
       if ((branches.get(branch) ?? null) !== expected) throw new SnapshotRefusal({ code: 'branch_moved' });
       branches.set(branch, commit);
@@ -23,17 +26,19 @@ async function createPublishing() {
     [Symbol.asyncDispose]: async () => {},
   };
   const findBranch = async ({ branch }: { branch: string }) => ({ commit: branches.get(branch) ?? null, isDefault: false });
-  const w = await createReady({ checkouts: { takeSnapshot: async () => snapshot, findBranch } }, { selectedRepository: 'acme/shop', title: 'Work' });
-  const publish = (commitMessage: string | null = null) => (
-    w.conversations.publish('me', w.id, { branch: 'topic', commitMessage, userId: 'me', pullRequest: null }, never)
+  const repository = { path: 'acme/shop' };
+  const provider = { ...createMemoryGitProvider(), find: async () => ({ ...repository, defaultBranch: 'main' }) };
+  const w = await createReady({ providers: [provider], checkouts: { takeSnapshot: async () => snapshot, findBranch } }, { selectedRepository: 'acme/shop', title: 'Work' });
+  const publish = (commitMessage: string | null = null, patterns: readonly string[] | null = null) => (
+    w.conversations.publish('me', w.id, { branch: 'topic', commitMessage, userId: 'me', patterns, pullRequest: null }, never)
   );
-  return { ...w, host, workTree, publish };
+  return { ...w, repository, host, pushedTo, workTree, publish };
 }
 
 test.each([[[null, 'other']], [['other', null]]])('publications at the same time leave a branch that can be published again: %j', async (messages) => {
   const { publish, host, record } = await createPublishing();
   await publish();
-  await Promise.all(messages.map(publish));
+  await Promise.all(messages.map((message) => publish(message)));
   expect((await record()).publications).toEqual(Object.fromEntries(host.branches));
   await publish('next');
   expect(host.branches.get('topic')).toBe('next');
@@ -92,4 +97,15 @@ test('a branch moves back to the start if all changes were reverted', async () =
   expect((await record()).publications).toEqual({ topic: 'c0ffee' });
   host.branches.clear();
   expect(await failureOf(publish())).toMatchObject(refused);
+});
+
+test('a conversation is published after its repository was renamed, but not to one that the key may not use', async () => {
+  const { publish, repository, pushedTo, host } = await createPublishing();
+  repository.path = 'acme/store';
+  await publish('first', ['acme/*']);
+  repository.path = 'others/store';
+  expect(await failureOf(publish('second', ['acme/*']))).toMatchObject({ code: 'repository_not_found', context: { repository: 'acme/shop' } });
+  expect(host.branches.get('topic')).toBe('first');
+  await publish('second');
+  expect(pushedTo).toEqual(['acme', 'others'].map((owner) => `https://memory.invalid/${owner}/store.git`));
 });

@@ -137,7 +137,8 @@ export const publishOperation = operation({
   handle: async ({ skep, scope, principal, closed }, { params: { id }, body }) => {
     const { branch = null, commit_message: commitMessage = null, pull_request: wanted } = body;
     const content = wanted === undefined ? null : { ...wanted, base: wanted.base ?? null };
-    const request = { branch, commitMessage, userId: principal.userId, pullRequest: content };
+    const patterns = principal.repositories ?? null;
+    const request = { branch, commitMessage, userId: principal.userId, patterns, pullRequest: content };
     return presentPublished(await skep.conversations.publish(scope, id, request, closed));
   },
 });
