@@ -13,6 +13,8 @@ export interface HttpRequest {
   readonly method?: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
+  /** The host's name of the limit that counts this request, if it has several. */
+  readonly resource?: string;
   /** Returns the URL that a redirect is followed to, or throws. Without it, redirects are not followed. */
   readonly redirectTarget?: (location: string, from: URL) => URL;
   /** Statuses that the caller can handle. They are returned at once, even if a retry may help. */
@@ -62,7 +64,8 @@ const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 export class HttpClient {
   readonly #options: HttpClientOptions;
   readonly #semaphore: Semaphore;
-  #pausedUntil = 0;
+  /** When each pause ends, by the resource whose limit is reached. The pause of null is for all requests. */
+  readonly #pauses = new Map<string | null, number>();
 
   constructor(options: HttpClientOptions) {
     this.#options = options;
@@ -80,10 +83,10 @@ export class HttpClient {
     throw this.#options.failures.failed('it redirects in circles');
   }
 
-  /** Refuses all requests for the next `ms` milliseconds. */
-  pauseFor(ms: number): void {
+  /** Refuses all requests that the limit counts, until it is over. */
+  pauseFor({ waitMs, resource }: RateLimit): void {
     // Zero is ignored, because it would become a wait if the clock is set back.
-    if (ms > 0) this.#pausedUntil = Math.max(this.#pausedUntil, this.#options.clock.now() + ms);
+    if (waitMs > 0) this.#pauses.set(resource, Math.max(this.#pauses.get(resource) ?? 0, this.#options.clock.now() + waitMs));
   }
 
   async #sendWithRetries(request: HttpRequest, signal: AbortSignal): Promise<HttpResponse> {
@@ -100,9 +103,9 @@ export class HttpClient {
   }
 
   async #sendOnce(request: HttpRequest, signal: AbortSignal, spent: Spent): Promise<HttpResponse> {
-    const { url, method = 'GET', headers, body, maxResponseBytes: maxOwnBytes = Number.POSITIVE_INFINITY } = request;
+    const { url, method = 'GET', headers, body, resource = null, maxResponseBytes: maxOwnBytes = Number.POSITIVE_INFINITY } = request;
     const { clock, failures, rateLimitOf, maxResponseBytes, maxRequests, maxBytes } = this.#options;
-    const closedMs = this.#pausedUntil - clock.now();
+    const closedMs = Math.max(...[null, resource].map((paused) => this.#pauses.get(paused) ?? 0)) - clock.now();
     if (closedMs > 0) throw failures.rateLimited(closedMs);
     if (spent.requests === maxRequests) throw failures.tooLarge(`${maxRequests} requests`);
     spent.requests += 1;
@@ -112,7 +115,7 @@ export class HttpClient {
     if (spent.bytes > maxBytes) throw failures.tooLarge(`${maxBytes} bytes`);
     const response = { ...fetched, text: fetched.body.toString('utf8') };
     const limit = rateLimitOf(response);
-    if (limit !== null) this.pauseFor(limit.waitMs);
+    if (limit !== null) this.pauseFor(limit);
     if (limit?.refused === true) throw failures.rateLimited(limit.waitMs);
     return response;
   }
@@ -141,6 +144,8 @@ export function isOfOrigin(url: URL, origin: string): boolean {
 interface RateLimit {
   readonly refused: boolean;
   readonly waitMs: number;
+  /** The resource whose requests have to wait. Null: all requests. */
+  readonly resource: string | null;
 }
 
 /** Reads the headers with the prefix. Ignores the reset time while requests are left, because it may be that of another limit. */
@@ -149,7 +154,9 @@ export function rateLimitIn(headers: Headers, prefix: 'x-ratelimit' | 'ratelimit
   const isKnown = isExhausted(headers, prefix) && /^\d+$/u.test(reset);
   const untilReset = isKnown ? Number(reset) * 1000 - hostTime(headers, clock) : null;
   const waitMs = refused ? Math.max(retryAfter(headers, clock) ?? untilReset ?? defaultRateLimitMs, 1000) : Math.max(untilReset ?? 0, 0);
-  return { refused, waitMs: Math.min(waitMs, longestRateLimitMs) };
+  // A limit that is not exhausted is not what refuses the request. GitHub's secondary limits are of no resource.
+  const resource = isExhausted(headers, prefix) ? headers.get(`${prefix}-resource`) : null;
+  return { refused, waitMs: Math.min(waitMs, longestRateLimitMs), resource };
 }
 
 export function isExhausted(headers: Headers, prefix: string): boolean {

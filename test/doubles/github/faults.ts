@@ -36,11 +36,11 @@ export function answerWith(answer: DoubleResponse): Fault {
   return (response) => send(response, answer);
 }
 
-/** The hourly limit is used up until `resetSeconds` from now. */
-export function primaryLimit(resetSeconds: number, status: 403 | 429 = 403): Fault {
+/** A limit, by default the hourly one of an old GitHub Enterprise Server, is used up until `resetSeconds` from now. */
+export function primaryLimit(resetSeconds: number, status: 403 | 429 = 403, resource: string | null = null): Fault {
   return (response) => {
     const reset = Math.floor(Date.now() / 1000) + resetSeconds;
-    const headers = { date: new Date(Math.floor(Date.now() / 1000) * 1000).toUTCString(), 'x-ratelimit-limit': '5000', 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String(reset) };
+    const headers = { date: new Date(Math.floor(Date.now() / 1000) * 1000).toUTCString(), 'x-ratelimit-limit': '5000', 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String(reset), ...(resource !== null && { 'x-ratelimit-resource': resource }) };
     send(response, { ...refusal(status, 'API rate limit exceeded for user ID 1.'), headers });
   };
 }

@@ -14,6 +14,8 @@ export interface Call extends Pick<HttpRequest, 'expects' | 'maxResponseBytes'> 
   readonly headers?: Readonly<Record<string, string>>;
   /** Follows the redirect of a renamed repository. Other redirects are failures, unless they are expected. */
   readonly follow?: boolean;
+  /** As the header `x-ratelimit-resource` names it (GitHub's page about the rate limits of its REST API). Default: `core`. */
+  readonly resource?: 'core' | 'search' | 'graphql';
 }
 
 export type GitHubApi = ReturnType<typeof createGitHubApi>;
@@ -38,13 +40,13 @@ export function createGitHubApi(options: ResolvedOptions, limit: TimeLimit) {
   return {
     /** Throws every provider failure except `repository_not_found`. */
     async send(call: Call, signal: AbortSignal): Promise<HttpResponse> {
-      const { route, parameters, headers = {}, follow = false, ...policy } = call;
+      const { route, parameters, headers = {}, follow = false, resource = 'core', ...policy } = call;
       const redirect = follow ? { redirectTarget: sameOriginUrl } : {};
       const sent: { response: HttpResponse | null } = { response: null };
       const sendByHttpClient: Fetch = async (url, init) => {
         // Octokit repeats the request if an App's new token is not known everywhere yet.
         sent.response = null;
-        sent.response = await http.send({ ...requestOf(url, init), ...policy, ...redirect }, signal);
+        sent.response = await http.send({ ...requestOf(url, init), ...policy, ...redirect, resource }, signal);
         return toFetchResponse(sent.response);
       };
       try {
@@ -57,11 +59,11 @@ export function createGitHubApi(options: ResolvedOptions, limit: TimeLimit) {
       }
       return accept(sent.response, policy.expects);
     },
-    /** Stops all requests until the rate limit of a GraphQL response is over, and returns the failure for it. */
+    /** Stops the requests of the rate limit of a GraphQL response until it is over, and returns the failure for it. */
     rateLimited({ headers }: HttpResponse): Error {
-      const { waitMs } = rateLimitIn(headers, 'x-ratelimit', true, clock);
-      http.pauseFor(waitMs);
-      return failures.rateLimited(waitMs);
+      const rateLimit = rateLimitIn(headers, 'x-ratelimit', true, clock);
+      http.pauseFor(rateLimit);
+      return failures.rateLimited(rateLimit.waitMs);
     },
     /** Returns the token that git may use. Null if there is no credential. */
     async gitToken(signal: AbortSignal): Promise<string | null> {
@@ -142,7 +144,7 @@ const forbiddenTypes: ReadonlySet<string | undefined> = new Set(['FORBIDDEN', 'I
 export function createAskGraphql(api: GitHubApi, url: string) {
   return async ({ text, variables, what }: GraphqlQuery, signal: AbortSignal): Promise<{ data: unknown; errors: GraphqlErrors }> => {
     const parameters = { query: text, variables };
-    const response = await api.send({ route: `POST ${url}`, parameters, expects: heavyStatuses }, signal);
+    const response = await api.send({ route: `POST ${url}`, parameters, resource: 'graphql', expects: heavyStatuses }, signal);
     if (heavyStatuses.includes(response.status)) throw new TooHeavy(response.status);
     const { data, errors = [] } = parseResponse(GraphqlResponse, response.text, what);
     if (errors.some(({ type }) => rateLimitTypes.has(type))) throw api.rateLimited(response);

@@ -27,7 +27,7 @@ export async function searchGitHub(
   if (q === null) return { items: [], next: null };
   return await pageOfHost(page, async (number) => {
     const parameters = { q, per_page: itemsPerHostPage, page: number };
-    const { status, text } = await api.send({ route: 'GET /search/repositories', parameters, expects: [422] }, signal);
+    const { status, text } = await api.send({ route: 'GET /search/repositories', parameters, resource: 'search', expects: [422] }, signal);
     // The owner does not exist, or is not visible.
     if (status === 422 && /cannot be searched/iu.test(text)) return { items: [], hasNext: false };
     const { total_count: total, incomplete_results: isCutOff, items } = parseResponse(SearchResponse, text, 'a search');

@@ -1,8 +1,16 @@
 import { describe, expect, test } from 'vitest';
 import { answerWith, graphqlLimit, primaryLimit, secondaryLimit, type Fault } from '../../../doubles/github/faults.ts';
 import { refusal } from '../../../doubles/github/request.ts';
+import type { GitProvider } from '../../../../src/ports/git-provider.ts';
 import { everything, failureOf, list, secondsOf } from '../support.ts';
 import { createScene, manyFiles, simple, simpleListing } from './support.ts';
+
+const firstPage = { after: null, limit: 10 };
+const callsByResource: Readonly<Record<string, (provider: GitProvider) => Promise<unknown>>> = {
+  search: async (provider) => await provider.searchRepositories?.('shop', firstPage),
+  graphql: (provider) => provider.find('acme/shop'),
+  core: async (provider) => await provider.listBranches?.('acme/shop', firstPage),
+};
 
 describe('A rate limit', () => {
   test.each<readonly [string, Fault, number, number]>([
@@ -26,6 +34,20 @@ describe('A rate limit', () => {
     expect(scene.asked()).toEqual([]);
     scene.clock.advance(atMost * 1000);
     expect(await list(provider)).toEqual(simpleListing);
+  });
+
+  test('of searches, of GraphQL or of the REST API refuses only the requests that it counts', async () => {
+    const scene = await createScene();
+    await scene.publish(simple);
+    for (const [resource, call] of Object.entries(callsByResource)) {
+      const provider = scene.provider();
+      scene.double.faults.plan({ act: primaryLimit(60, 403, resource), times: 1 });
+      expect(await secondsOf(call(provider))).toBeGreaterThan(50);
+      for (const [name, other] of Object.entries(callsByResource)) {
+        if (name === resource) expect(await secondsOf(other(provider))).toBeGreaterThan(50);
+        else await other(provider);
+      }
+    }
   });
 
   test('ends the listing at once', async () => {
