@@ -128,7 +128,9 @@ export interface ChangeReasonData {
   files_left_out: None;
   nothing_to_publish: None;
   default_branch: None;
-  branch_protected: None;
+  branch_protected: ExternalMessage;
+  /** By a rule of the git host, such as one about signed commits, secrets or the size of files. */
+  host_refused: ExternalMessage;
   /** It is checked out in a work tree of a repository that is a folder. */
   branch_checked_out: None;
   /** Somebody else has moved or created the branch. */
@@ -137,7 +139,7 @@ export interface ChangeReasonData {
   branch_name_conflict: None;
   branch_name_too_long: None;
   /** The credential may read the repository, but not push. */
-  push_forbidden: None;
+  push_forbidden: ExternalMessage;
   /** The credential may push, but not open pull requests. */
   pull_request_forbidden: None;
   /** The host has no drafts for this repository. */

@@ -89,7 +89,10 @@ type FailureContext<C extends FailureCode> = FailureContexts[C] & { readonly pus
 
 const marker = Symbol.for('skep.failure');
 
-/** Its data contains no secret, no path of the host and no response of another server. Entry adapters turn it into a message for people. */
+/**
+ * Its data contains no secret and no path of the host; of another server's response at most an `ExternalMessage`. Entry adapters turn it
+ * into a message for people.
+ */
 export class Failure<C extends FailureCode = FailureCode> extends Error {
   readonly [marker] = true;
   readonly code: C;

@@ -27,7 +27,7 @@ export interface EndDetails {
   /** The end of the command's output, at most 2 KiB, without secrets. */
   readonly output?: string;
 }
-/** `message` comes from outside: bounded, on one line, without secrets. It is shown and never parsed. */
+/** `message` comes from outside: bounded, on one line, without secrets; empty if there is none. It is shown and never parsed. */
 export interface ExternalMessage {
   readonly message: string;
 }

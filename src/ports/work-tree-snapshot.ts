@@ -57,8 +57,8 @@ export interface WorkTreeSnapshot extends AsyncDisposable {
   commit(request: SnapshotCommit, signal: AbortSignal): Promise<string>;
   /**
    * Pushes a commit with the credential of the request, if the branch is at the expected commit. Refused with `branch_moved`,
-   * `branch_name_conflict`, `branch_name_too_long`, `locked`, `disk_full`, `branch_protected`, `branch_checked_out`, `push_forbidden` or
-   * `history_incomplete`. Failures: those of `RepositoryCheckouts`.
+   * `branch_name_conflict`, `branch_name_too_long`, `locked`, `disk_full`, `branch_protected`, `host_refused`, `branch_checked_out`,
+   * `push_forbidden` or `history_incomplete`. Failures: those of `RepositoryCheckouts`.
    */
   push(request: PushRequest, signal: AbortSignal): Promise<void>;
 }

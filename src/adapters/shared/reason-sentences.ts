@@ -157,13 +157,15 @@ export const changeReasons = {
     + 'or commits of other branches, tags, stashes or work trees.',
   nothing_to_publish: () => 'There are no changes since the conversation started.',
   default_branch: () => 'It is the default branch. Choose another one.',
-  branch_protected: () => 'The git host refused it by a rule of its own, such as a protected branch. Choose another one.',
+  branch_protected: ({ message }) => withHostMessage('The git host protects this branch. Choose another one.', message),
+  host_refused: ({ message }) => withHostMessage('The git host refused it by a rule of its own.', message),
   branch_checked_out: () =>
     'It is checked out in a work tree of the repository. Check out another branch there, or choose another branch here.',
   branch_moved: () => 'It has commits that this conversation did not push. Choose another one.',
   branch_name_conflict: () => "Its name conflicts with another branch: a repository can't have both `a` and `a/b`. Choose another one.",
   branch_name_too_long: () => 'Its name is too long for the repository. Choose a shorter one.',
-  push_forbidden: () => "The deployment's credential may read the repository, but not push to it. Allow pushes, and publish again.",
+  push_forbidden: ({ message }) =>
+    withHostMessage("The deployment's credential may read the repository, but not push to it. Allow pushes, and publish again.", message),
   pull_request_forbidden: () => "The deployment's credential may push, but not open pull requests. Allow it there, and publish again.",
   drafts_unsupported: () => 'Its host has no drafts for this repository. Publish again without draft.',
   nothing_to_merge: () => 'There is nothing to merge: the base branch has all commits already, or the repository has no other branch.',
@@ -179,6 +181,10 @@ export const changeReasons = {
     `Git refuses ${path === null ? `the object ${object}` : quoted(path)}: ${message} (${check}). `
     + 'The git host may refuse it, too. Correct it in the sandbox, also in the commits since the start.',
 } satisfies ReasonSentences;
+
+function withHostMessage(sentence: string, message: string): string {
+  return message === '' ? sentence : `${sentence} The host says: ${asSentence(message)}`;
+}
 
 /** Why a sandbox was moved, for reasons without data. */
 export const movedBecause = {

@@ -19,7 +19,7 @@ async function createPublishing() {
     commit: async ({ message }) => (workTree.isChanged ? (message.split('\n')[0] ?? '') : 'c0ffee'),
     push: async ({ request: { branch, remote }, commit, expected }) => {
       pushedTo.push(remote.url);
-      if (host.refuses) throw new SnapshotRefusal({ code: 'push_forbidden' });
+      if (host.refuses) throw new SnapshotRefusal({ code: 'push_forbidden', message: '' });
       if ((branches.get(branch) ?? null) !== expected) throw new SnapshotRefusal({ code: 'branch_moved' });
       branches.set(branch, commit);
     },

@@ -1,8 +1,10 @@
 import type { Reason } from '../../../domain/reason.ts';
 import { Failure } from '../../../domain/failure.ts';
 import type { CheckoutRequest } from '../../../ports/repository-checkouts.ts';
-import type { GitExit } from '../../shared/git-process.ts';
+import type { GitExit, GitResult } from '../../shared/git-process.ts';
+import { hostMessage, withoutSecrets } from '../../shared/host-message.ts';
 import { defaultRateLimitMs, longestRateLimitMs, providerFailures } from '../../shared/provider-failures.ts';
+import { isUrl } from './mirror-git.ts';
 
 /** Git failed because of the state of the mirror. The mirror is then made again, once. */
 export class Corruption extends Error {}
@@ -58,7 +60,7 @@ export function branchNotFound({ repository }: CheckoutRequest, branch: string):
 export function failureOfFetch(request: CheckoutRequest, exit: GitExit, answerMs = 0): Error {
   const { provider, repository, remote } = request;
   const { failed, notFound, timedOut } = providerFailures(provider);
-  const stderr = redact(exit.stderr, remote.authorization);
+  const stderr = withoutSecrets(exit.stderr, formsOf(remote.authorization));
   const cause = new Error(`git ended with exit code ${exit.code}: ${stderr}`);
   const ofMachine = machineFailure(exit, stderr, failed);
   if (ofMachine !== null) return ofMachine;
@@ -80,12 +82,22 @@ export function failureOfFetch(request: CheckoutRequest, exit: GitExit, answerMs
   return meanings.find(([text]) => text.test(stderr))?.[1]() ?? new Corruption('git could not fetch', { cause });
 }
 
-/** Returns the text without the credential, in every form that git may print. */
-function redact(text: string, authorization: string | null): string {
-  if (authorization === null) return text;
+/** Returns what the host wrote about a push that it refused. Empty for a folder of this machine, whose text may have its paths. */
+export function messageOfHost({ remote }: CheckoutRequest, { stdout, stderr }: GitResult): string {
+  if (!isUrl(remote.url)) return '';
+  // The standard error is decoded as Latin-1, byte for byte.
+  const lines = [...Buffer.from(stderr, 'latin1').toString('utf8').matchAll(/^remote: (.*)$/gmu)].map(([, line = '']) => line);
+  // GitHub counts the objects that it got. GitLab draws frames.
+  const text = lines.filter((line) => /[\p{L}\p{N}]/u.test(line) && !line.startsWith('Resolving deltas')).join('\n');
+  const hook = /\[remote rejected\] \((.*)\)$/mu.exec(stdout)?.[1] ?? '';
+  return hostMessage(text === '' ? hook : text, formsOf(remote.authorization));
+}
+
+/** Returns the credential in every form that git may print. */
+function formsOf(authorization: string | null): readonly string[] {
+  if (authorization === null) return [];
   const value = authorization.slice(authorization.indexOf(' ') + 1);
   const decoded = Buffer.from(value, 'base64').toString('utf8');
   const password = decoded.slice(decoded.indexOf(':') + 1);
-  const secrets = [authorization, value, decoded, password, encodeURIComponent(password)].filter((secret) => secret.length > 3);
-  return secrets.reduce((redacted, secret) => redacted.replaceAll(secret, '***'), text);
+  return [authorization, value, decoded, password, encodeURIComponent(password)];
 }

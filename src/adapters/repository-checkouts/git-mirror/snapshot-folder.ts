@@ -4,7 +4,7 @@ import type { CheckoutRequest } from '../../../ports/repository-checkouts.ts';
 import { type PushRequest, SnapshotRefusal, type SnapshotCommit } from '../../../ports/work-tree-snapshot.ts';
 import { type GitRunner, isSha256 } from '../../shared/git-process.ts';
 import { collectEntries, diffFlags, diffSettings, listFlags, logFlags, nameFlags, parseCommits, parseFiles } from './change-list.ts';
-import { failureOfFetch } from './git-failures.ts';
+import { failureOfFetch, messageOfHost } from './git-failures.ts';
 import { networkEnvironment, writableIdentity } from './mirror-git.ts';
 import type { SnapshotHeader } from './snapshot-script.ts';
 
@@ -111,7 +111,9 @@ const refusals = [
   // Hosts report two pushes at once in several ways.
   [/stale info|fetch first|incorrect old value|already exists|failed to (?:lock|update ref)|cannot lock ref/u, 'branch_moved'],
   [/\(branch is currently checked out\)/u, 'branch_checked_out'],
-  [/\[remote rejected\]/u, 'branch_protected'],
+  // The words of GitHub (GH006) and GitLab. Other rules have others, such as GH013.
+  [/protected branch/iu, 'branch_protected'],
+  [/\[remote rejected\]/u, 'host_refused'],
 ] as const;
 
 /** Pushes the commit, with the credential of the request, if the branch is at the expected commit. */
@@ -125,14 +127,14 @@ export async function push(
   const args = [...settings, 'push', ...flags, `--force-with-lease=${ref}:${expected ?? ''}`, request.remote.url, `${commit}:${ref}`];
   const exit = await git.run({ args, folder, environment: networkEnvironment(request.remote, answerMs) }, signal);
   if (exit.code === 0) return;
-  // Git's report, and what a host writes about a ref that it can't lock.
-  const report = exit.stdout + (/cannot lock ref .*/u.exec(exit.stderr)?.[0] ?? '');
-  const code = refusals.find(([text]) => text.test(report))?.[1];
-  if (code !== undefined) throw new SnapshotRefusal({ code }, { cause: new Error(exit.stderr) });
-  throw refused(failureOfFetch(request satisfies CheckoutRequest, exit, answerMs));
-}
-
-/** The credential could read, so it has no permission to push. */
-function refused(failure: Error): Error {
-  return isFailureOf(failure, 'repository_forbidden') ? new SnapshotRefusal({ code: 'push_forbidden' }, { cause: failure }) : failure;
+  const message = messageOfHost(request, exit);
+  // Git's report, and what a host writes about a ref that it can't lock, or protects.
+  const report = exit.stdout + (/cannot lock ref .*/u.exec(exit.stderr)?.[0] ?? '') + (/protected branch/iu.exec(message)?.[0] ?? '');
+  const failure = failureOfFetch(request satisfies CheckoutRequest, exit, answerMs);
+  // The credential could read, so it has no permission to push.
+  const forbidden = isFailureOf(failure, 'repository_forbidden') ? 'push_forbidden' : null;
+  const code = refusals.find(([text]) => text.test(report))?.[1] ?? forbidden;
+  if (code === null) throw failure;
+  const isOfHost = code === 'push_forbidden' || code === 'branch_protected' || code === 'host_refused';
+  throw new SnapshotRefusal(isOfHost ? { code, message } : { code }, { cause: failure });
 }

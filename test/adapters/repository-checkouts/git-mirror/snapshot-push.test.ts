@@ -22,15 +22,15 @@ describe('A push', () => {
     const push = (): Promise<void> => snapshot.push({ request, commit, expected: null }, never);
     const hook = join(scene.served, 'acme/shop.git/hooks/pre-receive');
     await writeFile(hook, '#!/bin/sh\nexit 1\n', { mode: 0o755 });
-    expect(await reasonOf(push())).toEqual({ code: 'branch_protected' });
+    expect(await reasonOf(push())).toEqual({ code: 'host_refused', message: 'pre-receive hook declined' });
     await rm(hook);
     scene.host.interceptor = (asked, response) => {
-      if (!asked.path.endsWith('/git-receive-pack')) return false;
-      response.writeHead(403).end(`${asked.authorization} may not`);
+      if (!asked.path.endsWith('/info/refs')) return false;
+      response.writeHead(403, { 'content-type': 'text/plain' }).end(`${asked.authorization} may not\n`);
       return true;
     };
     const error = await push().then(() => null, (error: unknown) => error);
-    expect(error).toMatchObject({ reason: { code: 'push_forbidden' } });
+    expect(error).toMatchObject({ reason: { code: 'push_forbidden', message: '*** may not' } });
     expect(inspect(error, { depth: 10 })).not.toContain(token);
     scene.host.interceptor = null;
     await push();
@@ -38,6 +38,29 @@ describe('A push', () => {
     // Neither the work tree nor the folder on this machine ever had the credential.
     for (const folder of [tree.folder, scene.root]) expect(spawnSync('grep', ['-rqF', token, folder]).status).toBe(1);
     expect(spawnSync('grep', ['-rqF', authorization.split(' ')[1] ?? '', scene.root]).status).toBe(1);
+  });
+
+  test.each([
+    // The texts of GitHub's and GitLab's documentation of push rules.
+    ['host_refused', ['error: GH013: Repository rule violations found for refs/heads/x.', '', '- Commits must have verified signatures.']],
+    ['host_refused', ['GitLab: Commit message does not follow the pattern']],
+    ['branch_protected', ['error: GH006: Protected branch update failed for refs/heads/x.']],
+    ['branch_protected', ['GitLab: You are not allowed to push code to protected branches on this project.']],
+  ])('shows why the host refuses it, on one line and without secrets: %s, %j', async (code, lines) => {
+    const scene = await createScene();
+    const mirror = scene.mirror();
+    const tree = await open(mirror, scene.request);
+    await writeFile(join(tree.folder, 'new'), 'new\n');
+    await using snapshot = await take(mirror, tree);
+    const commit = await snapshot.commit(change, never);
+    const hostile = [`\u001b[31m${token}\u0007`, 'https://me:password@example.com', 'é'.repeat(2000)];
+    const script = ['#!/bin/sh', 'cat <<"END"', ...lines, ...hostile, 'END', 'exit 1', ''].join('\n');
+    await writeFile(join(scene.served, 'acme/shop.git/hooks/pre-receive'), script, { mode: 0o755 });
+    const push = snapshot.push({ request: { ...scene.request, branch: 'skep/one' }, commit, expected: null }, never);
+    const shown = [...lines.filter((line) => line !== ''), '***', 'https://me:**********@example.com', 'é'].join(' ');
+    const reason = await reasonOf(push);
+    expect(reason).toEqual({ code, message: expect.stringContaining(shown) });
+    expect(Buffer.byteLength(JSON.stringify(reason))).toBeLessThan(1100);
   });
 
   test('is refused if the name is too long, if it conflicts with another branch, or if another program has locked the branch', async () => {

@@ -1,0 +1,14 @@
+import { maskUrlPasswords } from '../../domain/credentials.ts';
+import { outputTail } from '../../domain/output-tail.ts';
+
+const maxBytes = 1000;
+
+/** Returns the beginning of a git host's text, on one line, without control characters, passwords in URLs and these secrets. */
+export function hostMessage(text: string, secrets: readonly string[]): string {
+  const line = maskUrlPasswords(withoutSecrets(text, secrets)).replaceAll(/\s+/gu, ' ');
+  return outputTail(Buffer.from(line).subarray(0, maxBytes), maxBytes);
+}
+
+export function withoutSecrets(text: string, secrets: readonly string[]): string {
+  return secrets.filter((secret) => secret.length > 3).reduce((redacted, secret) => redacted.replaceAll(secret, '***'), text);
+}
