@@ -59,7 +59,8 @@ export interface FailureContexts {
   execution_limit_reached: { readonly limit: string; readonly max: number; readonly retryAfterSeconds: number };
   rate_limited: { readonly limit: string; readonly retryAfterSeconds: number };
   internal: { readonly incident: string };
-  provider_unauthorized: { readonly provider: string };
+  /** `ssoUrl`: the credential is good, but its owner has to authorise it for an organisation, at this URL. Null if the host names none. */
+  provider_unauthorized: { readonly provider: string; readonly ssoUrl?: string | null };
   provider_failed: { readonly provider: string; readonly reason: Reason };
   provider_rate_limited: { readonly provider: string; readonly retryAfterSeconds: number };
   provider_timeout: { readonly provider: string; readonly limitMs: number };

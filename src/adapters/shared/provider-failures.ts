@@ -30,6 +30,7 @@ export function providerFailures(provider: string) {
     pullRequestRefused: (repository: string, branch: string, reason: Reason, cause?: unknown): Failure<'pull_request_refused'> =>
       new Failure('pull_request_refused', { provider, repository, branch, reason }, { cause }),
     unauthorized: (cause?: unknown): Failure<'provider_unauthorized'> => new Failure('provider_unauthorized', { provider }, { cause }),
+    ssoRequired: (ssoUrl: string | null): Failure<'provider_unauthorized'> => new Failure('provider_unauthorized', { provider, ssoUrl }),
     rateLimited: (waitMs: number): Failure<'provider_rate_limited'> =>
       new Failure('provider_rate_limited', { provider, retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)) }),
     malformed,

@@ -220,8 +220,10 @@ const failures: { readonly [C in FailureCode]: (context: FailureContexts[C]) => 
   execution_limit_reached: ({ limit, max }) => `The limit ${limit} (${max}) is reached. Delete an execution, or try again later.`,
   rate_limited: ({ limit }) => `Too many requests: the limit ${limit} is reached. Try again later.`,
   internal: ({ incident }) => `An internal error occurred. The log of the server has the details under ${incident}.`,
-  provider_unauthorized: ({ provider }) =>
-    `The git provider ${provider} refused the deployment's credential. Its administrator has to renew it.`,
+  provider_unauthorized: ({ provider, ssoUrl }) => ssoUrl === undefined
+    ? `The git provider ${provider} refused the deployment's credential. Its administrator has to renew it.`
+    : `An organisation of the git provider ${provider} requires single sign-on (SAML). `
+      + `The owner of the deployment's token has to authorise it for this organisation${ssoUrl === null ? '.' : `: ${ssoUrl}`}`,
   provider_failed: ({ provider, reason }) => withCause(`The git provider ${provider} failed.`, reason),
   provider_rate_limited: ({ provider }) => `The git provider ${provider} limits the rate of requests. Try again later.`,
   provider_timeout: ({ provider, limitMs }) => `The git provider ${provider} did not answer within ${limitMs} ms.`,

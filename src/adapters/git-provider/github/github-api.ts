@@ -3,7 +3,7 @@ import { Octokit } from '@octokit/rest';
 import { z } from 'zod';
 import type { TimeLimit } from '../../shared/timeout.ts';
 import { HttpClient, type HttpRequest, type HttpResponse, isExhausted, isOfOrigin, rateLimitIn } from '../retrying-http-client.ts';
-import { failed, failureOf, failures, parseResponse, refusal, TooHeavy, unauthorized } from './github-failures.ts';
+import { failed, failureOf, failures, parseResponse, refusal, ssoRequired, TooHeavy, unauthorized } from './github-failures.ts';
 import type { ResolvedOptions } from './github-provider.ts';
 
 /** A request that may be repeated: it only reads, or the caller handles an earlier success. */
@@ -98,9 +98,9 @@ function toFetchResponse({ status, headers, text }: HttpResponse): Response {
 
 function accept(response: HttpResponse | null, expects: readonly number[] = []): HttpResponse {
   if (response === null) throw failed({ code: 'unreachable' });
-  const { status } = response;
+  const { status, headers } = response;
   if ((status >= 200 && status < 300) || expects.includes(status)) return response;
-  throw refusal(status);
+  throw refusal(status, headers);
 }
 
 const Token = z.object({ token: z.string().min(1) });
@@ -128,11 +128,15 @@ export interface GraphqlQuery {
 
 export type AskGraphql = ReturnType<typeof createAskGraphql>;
 
-const GraphqlResponse = z.object({
-  data: z.unknown().optional(),
-  errors: z.array(z.object({ type: z.string().optional(), message: z.string(), path: z.array(z.unknown()).optional() })).optional(),
-});
-export type GraphqlErrors = NonNullable<z.infer<typeof GraphqlResponse>['errors']>;
+const GraphqlErrors = z.array(z.object({
+  type: z.string().optional(),
+  message: z.string(),
+  path: z.array(z.unknown()).optional(),
+  extensions: z.object({ saml_failure: z.boolean().optional() }).optional(),
+}));
+export type GraphqlErrors = z.infer<typeof GraphqlErrors>;
+
+const GraphqlResponse = z.object({ data: z.unknown().optional(), errors: GraphqlErrors.optional() });
 
 // The query took the host too long. A smaller query is better than a retry.
 const heavyStatuses: readonly number[] = [502, 504];
@@ -149,6 +153,7 @@ export function createAskGraphql(api: GitHubApi, url: string) {
     const { data, errors = [] } = parseResponse(GraphqlResponse, response.text, what);
     if (errors.some(({ type }) => rateLimitTypes.has(type))) throw api.rateLimited(response);
     if (errors.some(({ type, message }) => heavyTypes.has(type) || isTimeoutMessage(type, message))) throw new TooHeavy();
+    if (errors.some(({ extensions }) => extensions?.saml_failure === true)) throw ssoRequired(response.headers);
     if (errors.some(({ type }) => forbiddenTypes.has(type))) throw unauthorized();
     return { data, errors };
   };

@@ -25,11 +25,21 @@ export class TooHeavy extends Failure<'provider_failed'> {
 }
 
 /** A 403 without a rate limit means a missing permission of the credential, not a missing repository. Only its administrator can add it. */
-export function refusal(status: number): Error {
+export function refusal(status: number, headers = new Headers()): Error {
   const cause = new Error(`status ${status}`);
+  const isSsoRequired = status === 403 && ssoHeader.test(headers.get('x-github-sso') ?? '');
+  if (isSsoRequired) return ssoRequired(headers);
   if (status === 401 || status === 403) return unauthorized(cause);
   if (status === 451) return failed('the repository is blocked for legal reasons', cause);
   return failures.unexpected(status, cause);
+}
+
+// `required; url=https://github.com/orgs/acme/sso?authorization_request=...`, as on GitHub's page about troubleshooting its REST API.
+const ssoHeader = /^required\b(?:.*\burl=(?<url>https?:\/\/[\u0021-\u007e]{1,500})$)?/u;
+
+/** The token is not authorised for an organisation that requires single sign-on. The URL is in a header, also with GraphQL. */
+export function ssoRequired(headers: Headers): Error {
+  return failures.ssoRequired(ssoHeader.exec(headers.get('x-github-sso') ?? '')?.groups?.['url'] ?? null);
 }
 
 /** Converts an error that Octokit threw before the request itself got a response. */

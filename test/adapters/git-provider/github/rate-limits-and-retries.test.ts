@@ -107,6 +107,25 @@ describe('A permanent error', () => {
     expect(await provider.check()).toMatchObject({ ok: false, detail: expect.stringContaining('refused') });
   });
 
+  test('names the URL at which the token is authorised for an organisation with single sign-on', async () => {
+    const scene = await createScene();
+    await scene.publish(simple);
+    const url = 'https://github.com/orgs/acme/sso?request=AZSCKtL4U8yX1H3';
+    const headers = { 'x-github-sso': `required; url=${url}` };
+    const saml = { type: 'FORBIDDEN', path: ['repository'], extensions: { saml_failure: true }, message: 'Resource protected by organization SAML enforcement.' };
+    const body = { data: { repository: null }, errors: [saml] };
+    const ofRest = answerWith({ ...refusal(403, 'Resource protected by organization SAML enforcement.'), headers });
+    const provider = scene.provider();
+    const failureAfter = async (act: Fault, call: () => Promise<unknown> = async () => await provider.find('acme/shop')): Promise<string> => {
+      scene.double.faults.plan({ act, times: 1 });
+      return await failureOf(call());
+    };
+    const found = `provider_unauthorized: ${JSON.stringify({ provider: 'github', ssoUrl: url })}`;
+    expect(await failureAfter(answerWith({ status: 200, headers, body }))).toBe(found);
+    expect(await failureAfter(ofRest, async () => await provider.listBranches?.('acme/shop', firstPage))).toBe(found);
+    expect(await failureAfter(answerWith({ status: 200, body }))).toBe('provider_unauthorized: {"provider":"github","ssoUrl":null}');
+  });
+
   test('has the code that fits the type of the GraphQL error', async () => {
     const scene = await createScene();
     await scene.publish(simple);
