@@ -128,6 +128,8 @@ export interface ChangeReasonData {
   files_left_out: None;
   nothing_to_publish: None;
   default_branch: None;
+  /** Its host has made it read-only for everybody. */
+  repository_archived: None;
   branch_protected: ExternalMessage;
   /** By a rule of the git host, such as one about signed commits, secrets or the size of files. */
   host_refused: ExternalMessage;

@@ -37,6 +37,8 @@ export interface RepositoryInfo {
   readonly path: string;
   /** Null if the repository is empty, or no branch is checked out. */
   readonly defaultBranch: string | null;
+  /** True if its host has made it read-only for everybody. */
+  readonly isArchived?: boolean;
 }
 
 /** Where git fetches a repository from. */

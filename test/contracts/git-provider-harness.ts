@@ -33,6 +33,8 @@ export interface GitProviderHarness {
   publish(gitDir: string, name: string): Promise<string>;
   /** Renames a published repository, as its owner does on the host. Both names are names for the provider. The new one is unused. */
   rename(from: string, to: string): Promise<void>;
+  /** Archives a published repository on the host. Absent if the host can't. */
+  readonly archive?: ((name: string) => void) | undefined;
   /** Returns true if git can fetch with this remote, so the host accepts the value of `Authorization`. */
   acceptsGit(remote: GitRemote): Promise<boolean>;
   /** Controls the provider's host. `'none'` if the provider uses no network. */
@@ -93,13 +95,14 @@ export function stageCases(createHarness: () => Promise<GitProviderHarness>, cas
 }
 
 function stageOf(harness: GitProviderHarness, folder: string): GitProviderStage {
-  const { provider, traits, host, pullRequests } = harness;
+  const { provider, traits, host, pullRequests, archive } = harness;
   let made = 0;
   return {
     provider,
     traits,
     host,
     pullRequests,
+    archive,
     rename: (from, to) => harness.rename(from, to),
     acceptsGit: (remote) => harness.acceptsGit(remote),
     async publish(description, name = 'acme/shop') {

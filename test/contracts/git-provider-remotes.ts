@@ -26,6 +26,16 @@ export const remoteCases: readonly StageCase[] = [
     },
   ],
   [
+    'says that a repository is archived, if its host can archive it',
+    async ({ publish, provider, archive }) => {
+      if (archive === undefined) return;
+      const repository = await publish({ commits: [first] });
+      assert.ok((await provider.find(repository)).isArchived !== true);
+      archive(repository);
+      assert.equal((await provider.find(repository)).isArchived, true);
+    },
+  ],
+  [
     'gives git an Authorization that the host accepts',
     async ({ publish, provider, acceptsGit }) => {
       const remote = await provider.remote((await provider.find(await publish({ commits: [first] }))).path);

@@ -9,6 +9,7 @@ export interface HostedRepository {
   gitDir: string;
   /** `private` ones need a credential. Nobody may read the code of `closed` ones. */
   visibility: 'public' | 'private' | 'closed';
+  archived?: boolean;
 }
 
 /** The repositories of a double, by their present and former paths, in any case. */

@@ -157,6 +157,8 @@ export const changeReasons = {
     + 'or commits of other branches, tags, stashes or work trees.',
   nothing_to_publish: () => 'There are no changes since the conversation started.',
   default_branch: () => 'It is the default branch. Choose another one.',
+  repository_archived: () =>
+    'The repository is archived at its host, so nobody can push to it. Unarchive it there, or get the changes as a patch (format=patch).',
   branch_protected: ({ message }) => withHostMessage('The git host protects this branch. Choose another one.', message),
   host_refused: ({ message }) => withHostMessage('The git host refused it by a rule of its own.', message),
   branch_checked_out: () =>

@@ -58,7 +58,8 @@ async function publishAlone(
   if (archivedAt !== null) throw new Failure('conversation_publish_refused', { id, branch, reason: { code: 'conversation_archived' } });
   const workTree = await findWorkTree(deps, conversation);
   const location = { provider: gitProvider ?? '', path: repositoryPath ?? '' };
-  const { provider, path } = await deps.repositories.findAgain(location, request.patterns, signal);
+  const { provider, path, isArchived } = await deps.repositories.findAgain(location, request.patterns, signal);
+  if (isArchived === true) throw new Failure('conversation_publish_refused', { id, branch, reason: { code: 'repository_archived' } });
   const remote = await provider.remote(path, signal);
   const target = { provider: provider.name, repository: path, remote, branch };
   const { pullRequest: content } = request;

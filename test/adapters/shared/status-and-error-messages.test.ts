@@ -125,7 +125,7 @@ const examples: Examples = {
   permission_withdrawn: none,
   agent_not_named: none, agent_output_not_stored: none, agent_protocol_unknown: { protocol: 'acp' },
   no_repository: none, git_missing: none, history_rewritten: none,
-  files_left_out: none, nothing_to_publish: none, default_branch: none, branch_protected: { message: 'GH006: Protected branch update failed.' }, host_refused: { message: 'Commits must have verified signatures' }, branch_checked_out: none, branch_moved: none, branch_name_conflict: none, branch_name_too_long: none, push_forbidden: { message: '' },
+  files_left_out: none, nothing_to_publish: none, default_branch: none, repository_archived: none, branch_protected: { message: 'GH006: Protected branch update failed.' }, host_refused: { message: 'Commits must have verified signatures' }, branch_checked_out: none, branch_moved: none, branch_name_conflict: none, branch_name_too_long: none, push_forbidden: { message: '' },
   pull_request_forbidden: none, drafts_unsupported: none, nothing_to_merge: none,
   snapshot_failed: { exitCode: 128, output: "fatal: logo.png: clean filter 'lfs' failed" },
   snapshot_damaged: none, history_incomplete: none, object_refused: { message: 'too long lines', check: 'gitattributesLineLength', object: 'c0ffee', path: '.gitattributes' },

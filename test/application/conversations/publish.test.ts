@@ -26,7 +26,7 @@ async function createPublishing() {
     [Symbol.asyncDispose]: async () => {},
   };
   const findBranch = async ({ branch }: { branch: string }) => ({ commit: branches.get(branch) ?? null, isDefault: false });
-  const repository = { path: 'acme/shop' };
+  const repository = { path: 'acme/shop', isArchived: false };
   const provider = { ...createMemoryGitProvider(), find: async () => ({ ...repository, defaultBranch: 'main' }) };
   const w = await createReady({ providers: [provider], checkouts: { takeSnapshot: async () => snapshot, findBranch } }, { selectedRepository: 'acme/shop', title: 'Work' });
   const publish = (commitMessage: string | null = null, patterns: readonly string[] | null = null) => (
@@ -97,6 +97,13 @@ test('a branch moves back to the start if all changes were reverted', async () =
   expect((await record()).publications).toEqual({ topic: 'c0ffee' });
   host.branches.clear();
   expect(await failureOf(publish())).toMatchObject(refused);
+});
+
+test('the changes of an archived repository are not published, and the reason says so', async () => {
+  const { publish, repository, host } = await createPublishing();
+  repository.isArchived = true;
+  expect(await failureOf(publish())).toMatchObject({ code: 'conversation_publish_refused', context: { reason: { code: 'repository_archived' } } });
+  expect([...host.branches]).toEqual([]);
 });
 
 test('a conversation is published after its repository was renamed, but not to one that the key may not use', async () => {

@@ -97,6 +97,7 @@ async function showProject({ project, git, base }: ProjectExchange): Promise<Rep
     default_branch: branch,
     visibility: project.visibility,
     empty_repo: branches === '',
+    archived: project.archived ?? false,
     web_url: `${base}/${project.path}`,
   });
 }

@@ -30,6 +30,7 @@ const GraphqlRepository = z.object({
     .object({
       name: z.string().min(1),
       nameWithOwner: fullName,
+      isArchived: z.boolean(),
       defaultBranchRef: z
         .object({
           name: z.string(),
@@ -58,7 +59,7 @@ function repositoryQuery(
   const comparison = earlier === null ? '' : 'compare(headRef: $earlier) { aheadBy baseTarget { oid } }';
   const text = `query(${declarations.join(', ')}) {
     repository(owner: $owner, name: $name) {
-      name nameWithOwner
+      name nameWithOwner isArchived
       defaultBranchRef { name ${comparison} target { oid ... on Commit { ${treeSelection(directory, depth)} } } }
     }
   }`;
@@ -110,8 +111,9 @@ export function createGraphqlListing(askGraphql: AskGraphql, trees: RestTrees, {
 
   return {
     async find(repository, signal) {
-      const found = await ask(repository, repositoryQuery(parseName(repository), null, null, 0), signal);
-      return { path: found.nameWithOwner, defaultBranch: found.defaultBranchRef?.name ?? null };
+      const query = repositoryQuery(parseName(repository), null, null, 0);
+      const { nameWithOwner: path, defaultBranchRef: branch, isArchived } = await ask(repository, query, signal);
+      return { path, defaultBranch: branch?.name ?? null, ...(isArchived && { isArchived }) };
     },
     async open({ repository, directoryOf, earlier }, signal) {
       const expected = directoryOf(parseName(repository).repo);

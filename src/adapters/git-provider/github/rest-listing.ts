@@ -6,7 +6,7 @@ import { type GitHubApi, sameOriginUrl } from './github-api.ts';
 import { failed, malformed, notFound, parseResponse, tooLarge } from './github-failures.ts';
 import { fullName, parseName, readHead, type RepositoryName, type RepositorySource } from './github-listing.ts';
 
-const RestRepository = z.object({ name: z.string().min(1), full_name: fullName, default_branch: z.string() });
+const RestRepository = z.object({ name: z.string().min(1), full_name: fullName, default_branch: z.string(), archived: z.boolean() });
 type RestRepository = z.infer<typeof RestRepository>;
 
 const RestEntry = z.object({ path: z.string().min(1), mode: z.string(), type: z.string(), sha: Oid });
@@ -37,9 +37,9 @@ export function createRestListing(api: GitHubApi, baseUrl: string, trees: RestTr
 
   return {
     async find(repository, signal) {
-      const { full_name: path, default_branch: branch } = await repositoryOf(repository, signal);
+      const { full_name: path, default_branch: branch, archived: isArchived } = await repositoryOf(repository, signal);
       const commit = await headOf(path, signal);
-      return { path, defaultBranch: commit === null ? null : branch };
+      return { path, defaultBranch: commit === null ? null : branch, ...(isArchived && { isArchived }) };
     },
     async open({ repository, directoryOf, earlier }, signal) {
       const { full_name: id, name } = await repositoryOf(repository, signal);

@@ -10,11 +10,12 @@ export const Project = z.object({
   path_with_namespace: z.string().min(1),
   default_branch: z.string().nullish(),
   empty_repo: z.boolean().optional(),
+  archived: z.boolean().optional(),
 });
 export type Project = z.infer<typeof Project>;
 
-export function infoOf({ path_with_namespace: path, empty_repo: empty, default_branch: branch }: Project): RepositoryInfo {
-  return { path, defaultBranch: empty === true ? null : (branch ?? null) };
+export function infoOf({ path_with_namespace: path, empty_repo: empty, default_branch: branch, archived }: Project): RepositoryInfo {
+  return { path, defaultBranch: empty === true ? null : (branch ?? null), ...(archived === true && { isArchived: true }) };
 }
 
 export const HeadCommit = z.object({

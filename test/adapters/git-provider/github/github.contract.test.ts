@@ -54,6 +54,7 @@ async function createHarness({ token, ...options }: Way): Promise<GitProviderHar
       double.repositories.put(name, place);
       return name;
     },
+    archive: (name) => void Object.assign(double.repositories.find(name)?.repository ?? {}, { archived: true }),
     rename: async (from, to) => double.repositories.rename(from, to),
     acceptsGit: async ({ authorization }) => authorization === basic,
     async close() {

@@ -52,6 +52,7 @@ async function createHarness(options: GitLabDoubleOptions): Promise<GitProviderH
       host.projects.put(name, place);
       return name;
     },
+    archive: (name) => void Object.assign(host.projects.find(name)?.repository ?? {}, { archived: true }),
     rename: async (from, to) => host.projects.rename(from, to),
     acceptsGit: async ({ authorization }) => authorization === basic,
     async close() {

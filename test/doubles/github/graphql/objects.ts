@@ -19,10 +19,11 @@ function notFound(message: string): GraphQLError {
   return new GraphQLError(message, { extensions: { type: 'NOT_FOUND' } });
 }
 
-function repositoryObject({ path, gitDir }: HostedRepository, behavior: GraphqlBehavior) {
+function repositoryObject({ path, gitDir, archived = false }: HostedRepository, behavior: GraphqlBehavior) {
   return {
     name: path.slice(path.indexOf('/') + 1),
     nameWithOwner: path,
+    isArchived: archived,
     async defaultBranchRef() {
       const branch = await defaultBranch(gitDir);
       if (branch === null) return null;

@@ -10,10 +10,10 @@ const branchesOperation: Operation = { path: '/repos/{owner}/{repo}/branches', m
 
 export const showRepository: Route = {
   operation: repositoryOperation,
-  async answer({ repository: { id, path, gitDir, visibility } }) {
+  async answer({ repository: { id, path, gitDir, visibility, archived = false } }) {
     const name = path.slice(path.indexOf('/') + 1);
     const branch = (await defaultBranch(gitDir))?.name ?? 'main';
-    const fields = { id, name, full_name: path, private: visibility === 'private', default_branch: branch };
+    const fields = { id, name, full_name: path, private: visibility === 'private', default_branch: branch, archived };
     return { status: 200, body: githubDescription().complete(repositoryOperation, fields) };
   },
 };
