@@ -125,7 +125,8 @@ export interface GitProvider {
   /**
    * Opens a pull request. If the branch has an open one (with this base, otherwise the newest), updates its title, its body and, if given,
    * its base. Concurrent and repeated calls for one branch lead to one pull request. `repository` is a path that `find` returned. Further
-   * failure: `pull_request_refused` with `pull_request_forbidden`, `drafts_unsupported` or `nothing_to_merge`.
+   * failure: `pull_request_refused` with `pull_request_forbidden`, `drafts_unsupported`, `nothing_to_merge` or
+   * `host_refused`.
    */
   openPullRequest?(repository: string, request: PullRequestRequest, signal?: AbortSignal): Promise<PullRequest>;
 

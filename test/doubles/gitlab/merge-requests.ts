@@ -64,6 +64,7 @@ export async function createMergeRequest(exchange: MergeRequestExchange): Promis
   for (const branch of [sourceBranch, targetBranch]) {
     if ((await git(['rev-parse', '--verify', '--quiet', `refs/heads/${branch}`])) === null) throw new BadRequest(`there is no branch ${branch}`);
   }
+  if (Array.from(title).length > 255) return { status: 422, body: { message: ['Title is too long (maximum is 255 characters)'] } };
   if (sourceBranch === targetBranch) return conflict("You can't use same project/branch for source and target");
   const known = mergeRequests.of(project.id).find((each) =>
     each.state === 'opened' && each.sourceProject === project.id && each.sourceBranch === sourceBranch && each.targetBranch === targetBranch);

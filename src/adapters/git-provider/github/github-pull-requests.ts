@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import type { PullRequest } from '../../../domain/change.ts';
 import type { PullRequestRequest, RepositoryInfo } from '../../../ports/git-provider.ts';
+import { hostMessage } from '../../shared/host-message.ts';
+import { parseJson } from '../../shared/json.ts';
 import { type HttpResponse } from '../retrying-http-client.ts';
 import { type OpenPullRequest, openPullRequest } from '../pull-requests.ts';
 import type { GitHubApi } from './github-api.ts';
@@ -28,15 +30,18 @@ export async function openGitHubPullRequest(
   const { branch, title, body, draft } = request;
   const name = parseName(path);
 
-  async function send(route: string, parameters: Readonly<Record<string, unknown>>): Promise<HttpResponse> {
+  /** Returns the response 422 only if it says that there is what is created. */
+  async function send(route: string, parameters: Readonly<Record<string, unknown>>, creates = false): Promise<HttpResponse> {
     const response = await api.send({ route, parameters: { ...name, ...parameters }, expects: [403, 404, 422] }, signal);
     const { status, text } = response;
     const cause = new Error(`status ${status}`);
     // The repository was just found, so a 404 is about the pull requests too.
     if (status === 403 || status === 404) throw failures.pullRequestRefused(path, branch, { code: 'pull_request_forbidden' }, cause);
-    const code = status === 422 ? refusals.find(([pattern]) => pattern.test(text))?.[1] : undefined;
-    if (code !== undefined) throw failures.pullRequestRefused(path, branch, { code }, cause);
-    return response;
+    if (status !== 422 || (creates && /already exists/iu.test(text))) return response;
+    const code = refusals.find(([pattern]) => pattern.test(text))?.[1];
+    const secrets = [await api.gitToken(signal) ?? ''];
+    const reason = code === undefined ? { code: 'host_refused', message: hostMessage(messagesIn(text), secrets) } as const : { code };
+    throw failures.pullRequestRefused(path, branch, reason, cause);
   }
 
   return await openPullRequest(
@@ -49,8 +54,8 @@ export async function openGitHubPullRequest(
         return open.filter(({ head }) => head.ref === branch && head.repo?.full_name === path).map(toOpenPullRequest);
       },
       async create(base) {
-        const response = await send('POST /repos/{owner}/{repo}/pulls', { head: branch, base, title, body, draft });
-        return response.status === 422 && /already exists/iu.test(response.text) ? null : read(response);
+        const response = await send('POST /repos/{owner}/{repo}/pulls', { head: branch, base, title, body, draft }, true);
+        return response.status === 422 ? null : read(response);
       },
       update: async ({ number }, base) =>
         read(await send('PATCH /repos/{owner}/{repo}/pulls/{pull_number}', {
@@ -63,8 +68,19 @@ export async function openGitHubPullRequest(
   );
 }
 
-function read({ status, text }: HttpResponse): PullRequest {
-  if (status === 422) throw failures.unexpected(status, new Error(`status ${status}`));
+/** As on GitHub's page about troubleshooting its REST API. An error without a message has the name of the field that it is about. */
+const Refusal = z.object({
+  message: z.string(),
+  errors: z.array(z.object({ message: z.string().optional(), field: z.string().optional(), code: z.string().optional() })).optional(),
+});
+
+function messagesIn(text: string): string {
+  const { message = '', errors = [] } = parseJson(Refusal, text) ?? {};
+  const details = errors.map(({ message: detail, field = '', code = '' }) => detail ?? `${field} ${code}`);
+  return [message, ...details].join(': ');
+}
+
+function read({ text }: HttpResponse): PullRequest {
   return toOpenPullRequest(parseResponse(PullRequestResponse, text, 'a pull request'));
 }
 

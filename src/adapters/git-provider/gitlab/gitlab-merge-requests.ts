@@ -54,6 +54,11 @@ export async function openGitLabMergeRequest(api: GitLabApi, project: Project, r
   );
 }
 
+// GitLab counts the characters of a title (its limit `issuable title`), with the prefix.
+const maxTitleLength = 255;
+
 function titleOf(title: string, isDraft: boolean): string {
-  return isDraft && !draftTitle.test(title) ? `Draft: ${title}` : title;
+  const whole = isDraft && !draftTitle.test(title) ? `Draft: ${title}` : title;
+  const characters = Array.from(whole);
+  return characters.length <= maxTitleLength ? whole : `${characters.slice(0, maxTitleLength - 1).join('')}…`;
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { PullRequestRequest } from '../../../../src/ports/git-provider.ts';
+import { doubleToken } from '../../../doubles/github/index.ts';
 import { answerWith, cutConnection, redirect, rubbish, secondaryLimit, type Fault } from '../../../doubles/github/faults.ts';
 import { failureOf, start } from '../support.ts';
 import { createScene, type Scene } from './support.ts';
@@ -64,7 +65,9 @@ describe('A pull request', () => {
   });
 
   test.each<[string, Fault, RegExp]>([
-    ['a base that was removed', answerWith({ status: 422, body: { message: 'Validation Failed', errors: [{ field: 'base', code: 'invalid' }] } }), /unexpected_status","status":422/u],
+    ['a base that was removed', answerWith({ status: 422, body: { message: 'Validation Failed', errors: [{ field: 'base', code: 'invalid' }] } }), /^pull_request_refused: .*"code":"host_refused","message":"Validation Failed: base invalid"/u],
+    ['a rule of the host', answerWith({ status: 422, body: { message: 'Validation Failed', errors: [{ code: 'custom', message: `No ${doubleToken}\nhere` }] } }), /"host_refused","message":"Validation Failed: No \*\*\* here"/u],
+    ['a refusal without JSON', answerWith({ status: 422, body: 'no' }), /"host_refused","message":""/u],
     ['a malformed response', rubbish({ number: '1' }), /malformed_answer/u],
     ['a `javascript:` URL', rubbish({ number: 1, html_url: 'javascript:alert(1)', head: { ref: 'work', repo: null }, base: { ref: 'main' } }), /malformed_answer/u],
     ['a rate limit', secondaryLimit(7), /^provider_rate_limited: .*"retryAfterSeconds":7/u],

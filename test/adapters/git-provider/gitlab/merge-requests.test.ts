@@ -54,6 +54,12 @@ describe('A merge request', () => {
     expect(host.mergeRequests.of(project)).toMatchObject([{ title: 'draft: Sell tea' }]);
   });
 
+  test('shortens a title that is too long for GitLab with the draft prefix', async () => {
+    const { host, project, open } = await createShop();
+    await open({ title: '😀'.repeat(255), draft: true });
+    expect(host.mergeRequests.of(project)).toMatchObject([{ title: `Draft: ${'😀'.repeat(247)}…` }]);
+  });
+
   test.each<[string, Fault, RegExp]>([
     ['a token without the scope', { kind: 'status', status: 403, body: { error: 'insufficient_scope' } }, /^pull_request_refused: .*"code":"pull_request_forbidden"/u],
     ['disabled merge requests', { kind: 'status', status: 404, body: { message: '404 Not Found' } }, /^pull_request_refused: .*"code":"pull_request_forbidden"/u],
