@@ -26,7 +26,7 @@ export async function fetchBranch(
   const ref = refOf(branch);
   const refspec = `+${branch === null ? 'HEAD' : branchPrefix + branch}:${ref}`;
   const args = [...settings, 'fetch', ...flags, remote.url, refspec];
-  const environment = networkEnvironment(remote, answerMs);
+  const environment = networkEnvironment(remote, options);
   const growth = new AbortController();
   const checkSize = async (): Promise<void> => {
     if ((await sizeOf(gitDir)) > maxBytes) growth.abort(tooLarge());

@@ -1,6 +1,10 @@
+import { rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { getCACertificates } from 'node:tls';
 import type { GitIdentity } from '../../../domain/change.ts';
 import type { GitRemote } from '../../../ports/git-provider.ts';
 import { createGitRunner, type GitRunner } from '../../shared/git-process.ts';
+import type { ResolvedOptions } from './git-mirror.ts';
 
 /** Most of the mirror's commands start other programs, which must end with git. `maxObject` limits the size of one object in memory. */
 export function createMirrorGit(binary: string, provider: string, maxObject = '4g'): GitRunner {
@@ -12,8 +16,23 @@ export function createMirrorGit(binary: string, provider: string, maxObject = '4
 const proxyVariables = ['http_proxy', 'https_proxy', 'all_proxy', 'no_proxy', 'HTTPS_PROXY', 'ALL_PROXY', 'NO_PROXY'];
 const networkVariables = [...proxyVariables, 'SSL_CERT_FILE', 'SSL_CERT_DIR', 'GIT_SSL_CAINFO', 'GIT_SSL_CAPATH'];
 
+/** Git does not know `NODE_EXTRA_CA_CERTS`. Without its certificates, git fails at a host whose API Skep can use. */
+const sharesCertificates = (): boolean => (process.env['NODE_EXTRA_CA_CERTS'] ?? '') !== '' && process.env['GIT_SSL_CAINFO'] === undefined;
+
+const certificatesIn = (root: string): string => join(root, 'ca.pem');
+
+/** Writes the certificates that this process and the machine trust, for git. `temporary` is a path on the same file system. */
+export async function writeCertificates(root: string, temporary: string): Promise<void> {
+  if (!sharesCertificates()) return;
+  const certificates = new Set([...getCACertificates('default'), ...getCACertificates('system')]);
+  await writeFile(temporary, [...certificates].map((certificate) => `${certificate.trimEnd()}\n`).join(''));
+  await rename(temporary, certificatesIn(root));
+}
+
+export type NetworkOptions = Pick<ResolvedOptions, 'answerMs' | 'root'>;
+
 /** The credential is only in the environment, because others can read arguments, and files stay. Git sends it to this URL only. */
-export function networkEnvironment({ url, authorization }: GitRemote, answerMs: number): NodeJS.ProcessEnv {
+export function networkEnvironment({ url, authorization }: GitRemote, { answerMs, root }: NetworkOptions): NodeJS.ProcessEnv {
   if (!isUrl(url)) return { GIT_ALLOW_PROTOCOL: 'file' };
   const settings = [
     ['http.followRedirects', 'false'],
@@ -24,6 +43,7 @@ export function networkEnvironment({ url, authorization }: GitRemote, answerMs: 
   const variables = networkVariables.map((name) => [name, process.env[name]]).filter(([, value]) => value !== undefined);
   return {
     ...Object.fromEntries(variables),
+    ...(sharesCertificates() && { GIT_SSL_CAINFO: certificatesIn(root) }),
     GIT_ALLOW_PROTOCOL: new URL(url).protocol.slice(0, -1),
     GIT_CONFIG_COUNT: String(settings.length),
     ...Object.fromEntries(settings.map(([key], index) => [`GIT_CONFIG_KEY_${index}`, key])),

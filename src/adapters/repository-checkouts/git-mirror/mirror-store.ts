@@ -9,7 +9,7 @@ import { createSingleFlight } from '../../shared/single-flight.ts';
 import { ignoring } from '../../shared/system-errors.ts';
 import type { ResolvedOptions } from './git-mirror.ts';
 import { mirrorId, mirrorIn, repack, type Mirror } from './mirror-folder.ts';
-import { createMirrorGit } from './mirror-git.ts';
+import { createMirrorGit, writeCertificates } from './mirror-git.ts';
 
 /** The right to use a mirror, which is not removed meanwhile. */
 export interface MirrorLease {
@@ -29,6 +29,7 @@ export async function openMirrorStore(options: ResolvedOptions, closing: AbortSi
   await Promise.all([mirrors, temporary].map((path) => mkdir(path, { recursive: true, mode: 0o700 })));
   const own = await makeProcessFolder(temporary, '');
   const store = new MirrorStore(options, mirrors, own, closing);
+  await writeCertificates(root, store.temporary());
   store.evictLater();
   return store;
 }

@@ -5,7 +5,7 @@ import { type PushRequest, SnapshotRefusal, type SnapshotCommit } from '../../..
 import { type GitRunner, isSha256 } from '../../shared/git-process.ts';
 import { collectEntries, diffFlags, diffSettings, listFlags, logFlags, nameFlags, parseCommits, parseFiles } from './change-list.ts';
 import { failureOfFetch, messageOfHost } from './git-failures.ts';
-import { networkEnvironment, writableIdentity } from './mirror-git.ts';
+import { networkEnvironment, type NetworkOptions, writableIdentity } from './mirror-git.ts';
 import type { SnapshotHeader } from './snapshot-script.ts';
 
 /** A repository on this host with the received objects of a snapshot. */
@@ -118,19 +118,20 @@ const refusals = [
 
 /** Pushes the commit, with the credential of the request, if the branch is at the expected commit. */
 export async function push(
-  { git, folder, header: { boundary } }: SnapshotFolder, { request, commit, expected }: PushRequest, answerMs: number, signal: AbortSignal,
+  { git, folder, header: { boundary } }: SnapshotFolder, { request, commit, expected }: PushRequest, options: NetworkOptions,
+  signal: AbortSignal,
 ): Promise<void> {
   // Checks that no object of the commits is missing, before the host finds out.
   const complete = await git.run({ args: ['rev-list', '--objects', '--quiet', commit, '--not', ...boundary], folder }, signal);
   if (complete.code !== 0) throw new SnapshotRefusal({ code: 'history_incomplete' }, { cause: new Error(complete.stderr) });
   const ref = `refs/heads/${request.branch}`;
   const args = [...settings, 'push', ...flags, `--force-with-lease=${ref}:${expected ?? ''}`, request.remote.url, `${commit}:${ref}`];
-  const exit = await git.run({ args, folder, environment: networkEnvironment(request.remote, answerMs) }, signal);
+  const exit = await git.run({ args, folder, environment: networkEnvironment(request.remote, options) }, signal);
   if (exit.code === 0) return;
   const message = messageOfHost(request, exit);
   // Git's report, and what a host writes about a ref that it can't lock, or protects.
   const report = exit.stdout + (/cannot lock ref .*/u.exec(exit.stderr)?.[0] ?? '') + (/protected branch/iu.exec(message)?.[0] ?? '');
-  const failure = failureOfFetch(request satisfies CheckoutRequest, exit, answerMs);
+  const failure = failureOfFetch(request satisfies CheckoutRequest, exit, options.answerMs);
   // The credential could read, so it has no permission to push.
   const forbidden = isFailureOf(failure, 'repository_forbidden') ? 'push_forbidden' : null;
   const code = refusals.find(([text]) => text.test(report))?.[1] ?? forbidden;

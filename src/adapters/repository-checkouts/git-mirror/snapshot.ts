@@ -57,7 +57,7 @@ export function createSnapshots(options: ResolvedOptions, open: () => Promise<Mi
           files: (signal) => onHost(signal, (signal) => listFiles(snapshot, signal)),
           patch: (paths, signal) => patchOf(snapshot, paths, AbortSignal.any([signal, closing])),
           commit: (request, signal) => onHost(signal, (signal) => commitAll(snapshot, request, signal)),
-          push: (request, signal) => onHost(signal, (signal) => push(snapshot, request, options.answerMs, signal)),
+          push: (request, signal) => onHost(signal, (signal) => push(snapshot, request, options, signal)),
           [Symbol.asyncDispose]: remove,
         };
       } catch (error) {
