@@ -49,3 +49,17 @@ describe('a rule of rest that counts from a state that no rule leads to', () => 
     expect(readConfig({ SKEP_CONFIG: file(`specs: [{ id: a, rest: ${rest} }]`) }).warnings).toEqual(warnings.map((text) => expect.stringMatching(text)));
   });
 });
+
+describe('the warning about a proxy that only git uses', () => {
+  const proxy = { HTTPS_PROXY: 'http://me:password@proxy.example.com:3128', SKEP_GIT_PROVIDERS: 'github,local' };
+  test.each<[Record<string, string>, readonly RegExp[]]>([
+    [proxy, [/^HTTPS_PROXY is set: .*NODE_USE_ENV_PROXY=1.* NO_PROXY=127\.0\.0\.1/]],
+    [{ http_proxy: 'http://proxy.example.com:3128', SKEP_GIT_PROVIDERS: 'gitlab' }, [/^http_proxy is set/]],
+    [{ ...proxy, NODE_USE_ENV_PROXY: '1' }, []],
+    [{ ...proxy, NODE_OPTIONS: '--max-old-space-size=512 --use-env-proxy' }, []],
+    [{ ...proxy, HTTPS_PROXY: '' }, []],
+    [{ ...proxy, SKEP_GIT_PROVIDERS: 'local' }, []],
+  ])('names what is missing: %j', (env, warnings) => {
+    expect(readConfig(env).warnings).toEqual(warnings.map((text) => expect.stringMatching(text)));
+  });
+});

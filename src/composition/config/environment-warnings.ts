@@ -52,6 +52,15 @@ export function unsetSecrets(specs: readonly SandboxSpec[] | null, env: NodeJS.P
 
 const advice = "set it in the server's environment, and restart the server";
 
+/** Returns a warning if the requests to the APIs of git hosts would not use the proxy that git uses. */
+export function proxyWarnings(env: NodeJS.ProcessEnv, { gitProviders }: Settings): readonly string[] {
+  const proxy = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy'].find((name) => (env[name] ?? '') !== '');
+  const isUsed = env['NODE_USE_ENV_PROXY'] === '1' || env['NODE_OPTIONS']?.includes('--use-env-proxy') === true;
+  if (proxy === undefined || isUsed || gitProviders.every((name) => name === 'local')) return [];
+  return [`${proxy} is set: git uses this proxy, but requests to the API of a git host do not; set NODE_USE_ENV_PROXY=1 too, and NO_PROXY=`
+    + '127.0.0.1,localhost,::1'];
+}
+
 /** Returns true for a wildcard address, on which a server is reachable by every address of its machine. */
 export function isEveryAddress(host: string | undefined): boolean {
   return host === '0.0.0.0' || host === '::';
