@@ -2,4 +2,6 @@
 export interface CheckResult {
   readonly ok: boolean;
   readonly detail: string;
+  /** True if it answers, but refuses the deployment's credential. */
+  readonly isRefused?: boolean;
 }

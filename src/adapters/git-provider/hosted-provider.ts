@@ -185,6 +185,6 @@ async function check(host: GitHost, limit: TimeLimit): Promise<CheckResult> {
     if (!isFailure(failure)) return { ok: false, detail: 'the check failed' };
     const isRefused = isFailureOf(failure, 'provider_unauthorized');
     const advice = isRefused ? host.permissions : 'Check its URL, and the network on the way there.';
-    return { ok: false, detail: `${sentenceOfFailure(failure)} ${advice}` };
+    return { ok: false, detail: `${sentenceOfFailure(failure)} ${advice}`, ...(isRefused && { isRefused }) };
   }
 }

@@ -144,6 +144,15 @@ describe('readiness', () => {
     expect(asked).toBe(1);
   });
 
+  test('says that a git host refuses the credential, and the log has the details', async () => {
+    const world = await startWorld();
+    const refused = { ok: false, isRefused: true, detail: 'renew the token' };
+    const ask = await createWorldOf(world, [store, { part: 'git', adapter: 'github', check: async () => refused }]);
+    const part = { part: 'git', adapter: 'github', ok: false, detail: 'refuses the credential; the log says why' };
+    expect(await (await ask('/ready')).json()).toMatchObject({ status: 'degraded', parts: [{ ok: true }, part] });
+    expect(world.lines.filter(({ level }) => level === 'warn')).toMatchObject([{ message: 'a part refuses the credential', detail: 'renew the token' }]);
+  });
+
   test.each([
     ['throws', async () => await Promise.reject(new Error('the engine is gone'))],
     ['does not end', () => new Promise<never>(() => {})],

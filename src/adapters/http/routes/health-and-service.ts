@@ -48,13 +48,17 @@ export function readinessReporter(skep: Skep): (options?: { readonly isDetailed?
   const watches = skep.parts.map((part) => ({ ...part, answers: monitor(part, skep, part.part === 'store' ? storeKeptMs : othersKeptMs) }));
   return async ({ isDetailed = false } = {}) => {
     const parts = await Promise.all(watches.map(async ({ part, adapter, answers }) => {
-      const { ok, detail } = await answers();
-      return { part, adapter, ok, detail: isDetailed ? detail : ok ? 'answers' : 'does not answer; the log says why' };
+      const { ok, detail, isRefused = false } = await answers();
+      return { part, adapter, ok, detail: isDetailed ? detail : ok ? 'answers' : `${problemText(isRefused)}; the log says why` };
     }));
     const broken = parts.filter(({ ok }) => !ok);
     const trouble = broken.some(({ part }) => part === 'store') ? 'not_ready' : 'degraded';
     return { status: broken.length === 0 ? 'ready' : trouble, parts };
   };
+}
+
+function problemText(isRefused: boolean): string {
+  return isRefused ? 'refuses the credential' : 'does not answer';
 }
 
 /** After this time, an unfinished check is abandoned and a new one starts. */
@@ -64,17 +68,16 @@ const abandonAfterMs = 10_000;
 function monitor({ part, adapter, check }: Component, { clock, logger }: Skep, keptMs: number): () => Promise<CheckResult> {
   let asked: { readonly at: number; keptUntil: number; readonly answer: Promise<CheckResult> } | null = null;
   let lastOk = true;
-  const note = (ok: boolean, details: { readonly detail: string; readonly error?: unknown }): void => {
-    if (lastOk && !ok) logger.warn({ part, adapter, ...details }, 'a part does not answer');
+  const note = ({ ok, isRefused = false, ...details }: CheckResult & { readonly error?: unknown }): void => {
+    if (lastOk && !ok) logger.warn({ part, adapter, ...details }, `a part ${problemText(isRefused)}`);
     if (!lastOk && ok) logger.info({ part, adapter, ...details }, 'a part answers again');
     lastOk = ok;
   };
   const ask = async (at: number): Promise<CheckResult> => {
-    const { ok, ...details } = await check().catch((error: unknown) => ({ ok: false, detail: 'the check failed', error }));
-    const result = { ok, detail: details.detail };
+    const result = await check().catch((error: unknown) => ({ ok: false, detail: 'the check failed', error }));
     // A late answer is ignored if a new check has started.
     if (asked?.at !== at) return result;
-    note(ok, details);
+    note(result);
     asked.keptUntil = clock.now() + keptMs;
     return result;
   };
@@ -83,9 +86,9 @@ function monitor({ part, adapter, check }: Component, { clock, logger }: Skep, k
     if (asked === null || now >= asked.keptUntil) asked = { at: now, keptUntil: now + abandonAfterMs, answer: ask(now) };
     const result = await waitAtMost(clock, Math.max(0, asked.at + answerWithinMs - now), asked.answer);
     if (result !== null) return result;
-    const detail = `no answer within ${answerWithinMs} ms`;
-    note(false, { detail });
-    return { ok: false, detail };
+    const late = { ok: false, detail: `no answer within ${answerWithinMs} ms` };
+    note(late);
+    return late;
   };
 }
 

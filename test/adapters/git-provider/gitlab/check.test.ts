@@ -29,6 +29,7 @@ test.each<[string, Fault | null, RegExp]>([
   const host = await hostOf();
   if (fault !== null) host.faults.add({ fault });
   const result = await providerOf(host, fault === null ? { token: 'glpat-unknown' } : {}).check();
-  expect(result).toEqual({ ok: false, detail: expect.stringMatching(detail) });
+  const isRefused = detail.source.startsWith('refused');
+  expect(result).toEqual({ ok: false, detail: expect.stringMatching(detail), ...(isRefused && { isRefused }) });
   expect(result.detail).toMatch(/^[^\n]+$/u);
 });
