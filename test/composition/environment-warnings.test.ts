@@ -50,10 +50,10 @@ describe('a rule of rest that counts from a state that no rule leads to', () => 
   });
 });
 
-describe('the warning about a proxy that only git uses', () => {
+describe('the warning about a proxy that requests to APIs do not use', () => {
   const proxy = { HTTPS_PROXY: 'http://me:password@proxy.example.com:3128', SKEP_GIT_PROVIDERS: 'github,local' };
   test.each<[Record<string, string>, readonly RegExp[]]>([
-    [proxy, [/^HTTPS_PROXY is set: .*NODE_USE_ENV_PROXY=1.* NO_PROXY=127\.0\.0\.1/]],
+    [proxy, [/^HTTPS_PROXY is set, .*NODE_USE_ENV_PROXY=1.* 127\.0\.0\.1,localhost,::1 in NO_PROXY$/]],
     [{ http_proxy: 'http://proxy.example.com:3128', SKEP_GIT_PROVIDERS: 'gitlab' }, [/^http_proxy is set/]],
     [{ ...proxy, NODE_USE_ENV_PROXY: '1' }, []],
     [{ ...proxy, NODE_OPTIONS: '--max-old-space-size=512 --use-env-proxy' }, []],

@@ -52,13 +52,13 @@ export function unsetSecrets(specs: readonly SandboxSpec[] | null, env: NodeJS.P
 
 const advice = "set it in the server's environment, and restart the server";
 
-/** Returns a warning if the requests to the APIs of git hosts would not use the proxy that git uses. */
+/** Returns a warning if the requests to the APIs of git hosts would not use the proxy of the environment. */
 export function proxyWarnings(env: NodeJS.ProcessEnv, { gitProviders }: Settings): readonly string[] {
   const proxy = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy'].find((name) => (env[name] ?? '') !== '');
   const isUsed = env['NODE_USE_ENV_PROXY'] === '1' || env['NODE_OPTIONS']?.includes('--use-env-proxy') === true;
   if (proxy === undefined || isUsed || gitProviders.every((name) => name === 'local')) return [];
-  return [`${proxy} is set: git uses this proxy, but requests to the API of a git host do not; set NODE_USE_ENV_PROXY=1 too, and NO_PROXY=`
-    + '127.0.0.1,localhost,::1'];
+  return [`${proxy} is set, but requests to the APIs of git hosts do not use this proxy; set NODE_USE_ENV_PROXY=1 too, `
+    + 'and name 127.0.0.1,localhost,::1 in NO_PROXY'];
 }
 
 /** Returns true for a wildcard address, on which a server is reachable by every address of its machine. */

@@ -35,7 +35,7 @@ export function refusal(status: number, headers = new Headers()): Error {
 }
 
 // `required; url=https://github.com/orgs/acme/sso?authorization_request=...`, as on GitHub's page about troubleshooting its REST API.
-const ssoHeader = /^required\b(?:.*\burl=(?<url>https?:\/\/[\u0021-\u007e]{1,500})$)?/u;
+const ssoHeader = /^required\b(?:.*?\burl=(?<url>https?:\/\/[\u0021-\u007e]{1,500})$)?/u;
 
 /** The token is not authorised for an organisation that requires single sign-on. The URL is in a header, also with GraphQL. */
 export function ssoRequired(headers: Headers): Error {

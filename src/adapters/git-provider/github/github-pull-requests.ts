@@ -69,15 +69,14 @@ export async function openGitHubPullRequest(
 }
 
 /** As on GitHub's page about troubleshooting its REST API. An error without a message has the name of the field that it is about. */
-const Refusal = z.object({
-  message: z.string(),
-  errors: z.array(z.object({ message: z.string().optional(), field: z.string().optional(), code: z.string().optional() })).optional(),
-});
+const Detail = z
+  .object({ message: z.string().optional(), field: z.string().optional(), code: z.string().optional() })
+  .transform(({ message, field = '', code = '' }) => message ?? `${field} ${code}`);
+const Refusal = z.object({ message: z.string(), errors: z.array(z.union([z.string(), Detail])).optional() });
 
 function messagesIn(text: string): string {
   const { message = '', errors = [] } = parseJson(Refusal, text) ?? {};
-  const details = errors.map(({ message: detail, field = '', code = '' }) => detail ?? `${field} ${code}`);
-  return [message, ...details].join(': ');
+  return [message, ...errors].join(': ');
 }
 
 function read({ text }: HttpResponse): PullRequest {

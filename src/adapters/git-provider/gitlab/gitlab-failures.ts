@@ -7,7 +7,7 @@ export const providerName = 'gitlab';
 export const failures = providerFailures(providerName);
 export const { failed, notFound, unauthorized, malformed, parse, tooLarge } = failures;
 
-/** A response of the host that reports an error. Its message is matched, but never shown. */
+/** A response of the host that reports an error. Its message is matched, and shown only if it is about a merge request. */
 export class ErrorResponse extends Error {
   readonly status: number;
   /** The message of GitLab's API. Null if the response has another form. */
@@ -23,7 +23,7 @@ export class ErrorResponse extends Error {
 
 function messageIn(body: unknown): string | null {
   if (typeof body !== 'object' || body === null) return null;
-  const parts = ['message' in body ? body.message : '', 'error' in body ? body.error : ''];
+  const parts = ['message' in body ? body.message : '', 'error' in body ? body.error : ''].flat();
   const message = parts.map((part) => (typeof part === 'string' ? part : JSON.stringify(part))).join(' ').trim();
   return message === '' ? null : message;
 }

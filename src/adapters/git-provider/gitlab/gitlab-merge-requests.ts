@@ -1,5 +1,6 @@
 import type { PullRequest } from '../../../domain/change.ts';
 import type { PullRequestRequest } from '../../../ports/git-provider.ts';
+import { hostMessage } from '../../shared/host-message.ts';
 import { openPullRequest } from '../pull-requests.ts';
 import { infoOf, type MergeRequest, type PageName, type Project } from './gitlab-responses.ts';
 import type { GitLabApi } from './gitlab-api.ts';
@@ -9,18 +10,22 @@ import { failures, ErrorResponse } from './gitlab-failures.ts';
 const draftTitle = /^\s*(?:\[draft\]|\(draft\)|draft:)/iu;
 
 /** Lists the open merge requests, then opens or updates one. */
-export async function openGitLabMergeRequest(api: GitLabApi, project: Project, request: PullRequestRequest): Promise<PullRequest> {
+export async function openGitLabMergeRequest(
+  api: GitLabApi, project: Project, request: PullRequestRequest, token: string | null,
+): Promise<PullRequest> {
   const repository = infoOf(project);
   const { branch, title, body, draft } = request;
 
-  async function requirePermission<T>(answer: Promise<T>): Promise<T> {
+  async function requireAcceptance<T>(answer: Promise<T>): Promise<T> {
     try {
       return await answer;
     } catch (error) {
-      // The project was just found, so a 404 is about its merge requests too.
-      if (!(error instanceof ErrorResponse) || error.apiMessage === null || ![403, 404].includes(error.status)) throw error;
+      if (!(error instanceof ErrorResponse) || error.apiMessage === null || ![403, 404, 422].includes(error.status)) throw error;
       const cause = new Error(error.message);
-      throw failures.pullRequestRefused(repository.path, branch, { code: 'pull_request_forbidden' }, cause);
+      const message = hostMessage(error.apiMessage, [token ?? '']);
+      // The project was just found, so a 404 is about its merge requests too.
+      const reason = error.status === 422 ? { code: 'host_refused', message } as const : { code: 'pull_request_forbidden' } as const;
+      throw failures.pullRequestRefused(repository.path, branch, reason, cause);
     }
   }
 
@@ -29,7 +34,7 @@ export async function openGitLabMergeRequest(api: GitLabApi, project: Project, r
       async listOpen() {
         const open: MergeRequest[] = [];
         for (let page: PageName | null | undefined; page !== null; ) {
-          const { items, next } = await requirePermission(api.openMergeRequests(project.id, branch, page ?? null));
+          const { items, next } = await requireAcceptance(api.openMergeRequests(project.id, branch, page ?? null));
           // Branches of forks may have the same name.
           open.push(...items.filter(({ sourceProject }) => sourceProject === project.id));
           page = next;
@@ -39,14 +44,14 @@ export async function openGitLabMergeRequest(api: GitLabApi, project: Project, r
       async create(base) {
         const wanted = { title: titleOf(title, draft), description: body };
         try {
-          return await requirePermission(api.createMergeRequest(project.id, branch, base, wanted));
+          return await requireAcceptance(api.createMergeRequest(project.id, branch, base, wanted));
         } catch (error) {
           if (error instanceof ErrorResponse && error.status === 409) return null;
           throw error;
         }
       },
       update: async ({ number, isDraft }, base) =>
-        await requirePermission(api.editMergeRequest(project.id, number, { title: titleOf(title, isDraft), description: body, base })),
+        await requireAcceptance(api.editMergeRequest(project.id, number, { title: titleOf(title, isDraft), description: body, base })),
     },
     repository,
     request,

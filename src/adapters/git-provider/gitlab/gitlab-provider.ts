@@ -48,7 +48,7 @@ export function createGitLabProvider(options: GitLabOptions): GitProvider {
       async openPullRequest(repository, request, signal) {
         checkName(repository);
         const api = apiFor(signal);
-        return await openGitLabMergeRequest(api, await api.project(repository), request);
+        return await openGitLabMergeRequest(api, await api.project(repository), request, token);
       },
       check: (signal) => check(apiFor(signal), resolved),
       failureOf: (error, repository) => (error instanceof ErrorResponse ? failureOf(error, repository) : error),

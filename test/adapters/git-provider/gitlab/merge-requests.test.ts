@@ -64,7 +64,7 @@ describe('A merge request', () => {
     ['a token without the scope', { kind: 'status', status: 403, body: { error: 'insufficient_scope' } }, /^pull_request_refused: .*"code":"pull_request_forbidden"/u],
     ['disabled merge requests', { kind: 'status', status: 404, body: { message: '404 Not Found' } }, /^pull_request_refused: .*"code":"pull_request_forbidden"/u],
     ['a token that has expired', { kind: 'status', status: 401, body: { message: '401 Unauthorized' } }, /^provider_unauthorized/u],
-    ['a refusal', { kind: 'status', status: 422, body: { message: ['Title is too long'] } }, /unexpected_status","status":422/u],
+    ['a refusal', { kind: 'status', status: 422, body: { message: ['Title is too long'] } }, /^pull_request_refused: .*"code":"host_refused","message":"Title is too long"/u],
     ['a malformed response', { kind: 'body', text: '{"iid":"1"}' }, /malformed_answer/u],
     ['a server error', { kind: 'status', status: 500 }, /server_error/u],
   ])('fails on %s', async (_, fault, failure) => {

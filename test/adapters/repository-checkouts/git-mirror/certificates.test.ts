@@ -1,19 +1,22 @@
-import { execFileSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import { createServer } from 'node:https';
 import { join } from 'node:path';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { promisify } from 'node:util';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { createScene, failureOf, open, temporaryFolder } from './support.ts';
+
+const run = promisify(execFile);
 
 /** Serves the scene's host by HTTPS, with a certificate that only this process trusts. Returns the origin. */
 async function startTls(target: string): Promise<string> {
   const folder = await temporaryFolder();
   const [key, cert] = [join(folder, 'key'), join(folder, 'cert')];
-  execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2', '-subj', '/CN=Own',
-    '-addext', 'subjectAltName=DNS:localhost', '-keyout', key, '-out', cert], { stdio: 'ignore' });
+  await run('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2', '-subj', '/CN=Own',
+    '-addext', 'subjectAltName=DNS:localhost', '-keyout', key, '-out', cert]);
   const server = createServer({ key: await readFile(key), cert: await readFile(cert) }, (asked, response) => {
     const { method, headers, url } = asked;
     const passed = request(`${target}${url}`, { method, headers }, (answer) => {
