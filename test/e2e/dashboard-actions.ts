@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import type { Scene } from '../dashboard/scene.ts';
 import type { Seeded } from '../dashboard/seed.ts';
-import { acpScript } from '../doubles/acp-agent/steps.ts';
+import { acpScript, type AcpStep } from '../doubles/acp-agent/steps.ts';
 import { createClient } from '../../src/client/index.ts';
 
 /** Tests of actions in the dashboard with the mouse. */
@@ -23,6 +23,22 @@ export function dashboardActions(opened: () => { readonly scene: Scene; readonly
     await dialog.getByRole('button', { name: 'Publish' }).click();
     await page.locator('.banner.good code', { hasText: branch }).waitFor();
     expect(scene.git('show', '--name-only', '--format=', branch)).toBe('src/cart.ts\ntest/cart.test.ts\n');
+  });
+
+  test('says that a publication is not the last commit only when this is known', async () => {
+    const { scene } = opened();
+    const conversation = await scene.client.conversations.start({ selected_repository: 'acme/shop' });
+    const work = async (step: AcpStep) => {
+      for await (const event of conversation.turn(acpScript(step))) void event;
+    };
+    await work({ write: { path: 'new.txt', text: 'tea' } });
+    await scene.client.request('POST /api/v1/app-conversations/{id}/publish', { path: { id: conversation.id }, body: { branch: 'new' } });
+    await using page = await scene.page(`conversations/${conversation.id}?tab=changes`);
+    const published = page.locator('.banner.good');
+    await published.waitFor();
+    expect(await published.textContent()).toBe('Published to new');
+    await work({ run: 'echo more >>new.txt && git add -A && git -c user.name=Agent -c user.email=agent@example.com commit --quiet --message "Add tea"' });
+    await published.getByText('not the last commit').waitFor();
   });
 
   test('starts a conversation on a branch, queues a message, stops the turn, renames and archives it', async () => {

@@ -67,14 +67,19 @@ function canPublish({ archived_at: archivedAt }: Conversation['state'], { files,
   return canChange() && archivedAt === null && (files.length > 0 || published.length > 0);
 }
 
-function Published({ changes: { published, head_commit: head } }: { readonly changes: api.ConversationChanges }) {
-  return published.map(({ branch, commit, pull_request: request }) => (
+function Published({ changes }: { readonly changes: api.ConversationChanges }) {
+  return changes.published.map(({ branch, commit, pull_request: request }) => (
     <p key={branch} class="banner good">
       <Icon name="check" />
-      <span>Published to <code>{branch}</code>{commit !== head && <> (not the last commit)</>}</span>
+      <span>Published to <code>{branch}</code>{isBehind(commit, changes) && <> (not the last commit)</>}</span>
       {request !== null && <ExternalLink url={request.url}>Request #{request.number}</ExternalLink>}
     </p>
   ));
+}
+
+/** A publication of uncommitted changes is a commit that the sandbox does not have. Whether they have changed since is not known. */
+function isBehind(published: string, { head_commit: head, commits, files }: api.ConversationChanges): boolean {
+  return published !== head && (commits.some(({ commit }) => commit === published) || files.every(({ committed }) => committed));
 }
 
 interface ChangedFileProps extends Pick<ChangesProps, 'workTree'> {
