@@ -14,9 +14,9 @@ import { SandboxesPage } from './pages/sandboxes.tsx';
 import { SettingsPage } from './pages/settings.tsx';
 import { SpecsPage } from './pages/specs.tsx';
 import { places, route } from './route.ts';
-import { isOnline, loginNotice, resumeSession, session } from './session.ts';
+import { isOnline, loginCode, logInWithLink, loginNotice, resumeSession, session } from './session.ts';
 import './theme.ts';
-import { Toasts } from './ui/actions.tsx';
+import { toastFailure, Toasts } from './ui/actions.tsx';
 import { Button, Link } from './ui/controls.tsx';
 import { AskedQuestion } from './ui/dialog.tsx';
 import { Icon, Logo } from './ui/icons.tsx';
@@ -24,13 +24,21 @@ import { Empty, Loading, Page } from './ui/page.tsx';
 
 function App() {
   const [isReady, setReady] = useState(false);
+  const code = loginCode();
   useEffect(() => {
-    resumeSession()
-      .catch((error: unknown) => (loginNotice.value = asError(error).message))
-      .finally(() => setReady(true));
+    resumeSession().catch(showLoginFailure).finally(() => setReady(true));
   }, []);
+  useEffect(() => {
+    if (isReady && code !== null) logInWithLink(code).catch(showLoginFailure);
+  }, [isReady, code]);
   if (!isReady) return <main class="login"><Loading rows={3} /></main>;
-  return <>{session.value === null ? <LoginPage /> : <Shell />}<Toasts /></>;
+  // With another key, everything is loaded again.
+  return <>{session.value === null ? <LoginPage /> : <Shell key={session.value.me} />}<Toasts /></>;
+}
+
+function showLoginFailure(error: unknown): void {
+  if (session.value === null) loginNotice.value = asError(error).message;
+  else toastFailure(error);
 }
 
 function Shell() {

@@ -23,26 +23,35 @@ const url = new URL('.', location.href).href;
 export async function logIn(key: string, isRemembered: boolean): Promise<void> {
   const client = clientWith(key);
   const me = await client.request('GET /api/v1/me');
+  // Otherwise the tab's own key before would be found first.
+  sessionStorage.removeItem(storedKey);
   (isRemembered ? localStorage : sessionStorage).setItem(storedKey, key);
   loginNotice.value = null;
   session.value = { client, me };
 }
 
+/** Returns the code of the login link that is the page's address; null if it is another address. */
+export function loginCode(): string | null {
+  const [page, code] = route.value.path;
+  return page === 'login' && code !== undefined ? code : null;
+}
+
 /** Logs in with the link that the server printed, or with the stored key. */
 export async function resumeSession(): Promise<void> {
-  const [page, code] = route.value.path;
+  const code = loginCode();
   const key = sessionStorage.getItem(storedKey) ?? localStorage.getItem(storedKey);
-  if (page === 'login' && code !== undefined) {
-    // The code must not stay in the browser's history, although it expires soon.
-    history.replaceState(null, '', '#/');
-    route.value = { path: [], query: new URLSearchParams() };
-    const made = await clientWith().request('POST /api/v1/login', { body: { code } });
-    await logIn(made.key, true);
-  } else if (key !== null) {
-    await logIn(key, sessionStorage.getItem(storedKey) === null);
-  } else {
-    await enterWithoutKey();
-  }
+  if (code !== null) await logInWithLink(code);
+  else if (key !== null) await logIn(key, sessionStorage.getItem(storedKey) === null);
+  else await enterWithoutKey();
+}
+
+/** Replaces an earlier session, unless the link is not valid. */
+export async function logInWithLink(code: string): Promise<void> {
+  // The code must not stay in the browser's history, although it expires soon.
+  history.replaceState(null, '', '#/');
+  route.value = { path: [], query: new URLSearchParams() };
+  const { key } = await clientWith().request('POST /api/v1/login', { body: { code } });
+  await logIn(key, true);
 }
 
 /** Logs in without a key, for deployments that identify callers in another way. */
