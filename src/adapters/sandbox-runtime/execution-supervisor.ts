@@ -117,6 +117,8 @@ else _skep_input=/dev/null
 fi
 if [ -n "$_skep_tty" ]; then
   _skep_shell=\${SHELL-}
+  # Otherwise shells drop typed characters that are not ASCII, or show them as octal.
+  [ -n "\${LC_ALL-}\${LC_CTYPE-}\${LANG-}" ] || export LANG=C.UTF-8
   export SHELL=/bin/sh TERM="\${TERM:-xterm-256color}" _skep_shell _skep_cwd _skep_d _skep_tty
   set -- script -qefc 'eval "$_skep_tty"' /dev/null
 else set -- setsid "$@"
