@@ -1,3 +1,4 @@
+import type { Control, ExecutionEnd, OutputStream } from './attachment-messages.ts';
 import { partsOf } from './byte-stream.ts';
 import { addressOf, type ClientSocket, type Connection } from './connection.ts';
 import { connectionLost, SkepError } from './failures.ts';
@@ -6,13 +7,13 @@ import { type FollowOptions, Reconnection } from './reconnection.ts';
 import { SocketInput } from './socket-input.ts';
 import { deferred, Watchdog } from './waiting.ts';
 
-type OutputStream = 'stdout' | 'stderr';
-
 export interface AttachOptions extends FollowOptions {
   /** Whether to take over from another writer. Default: input is accepted only if no other client writes. */
   readonly takeover?: boolean | undefined;
   /** Whether the command waits while its output is not read, like one that writes to a pipe. Default: output may be dropped instead. */
   readonly hold?: boolean | undefined;
+  /** Called when this client becomes the writer, or another one does. At the start, it is expected to be the writer. */
+  readonly onWriter?: ((isWriter: boolean) => void) | undefined;
   /** Called when the server refuses what was sent. */
   readonly onRefused?: ((message: string) => void) | undefined;
 }
@@ -22,18 +23,6 @@ export interface OutputPart {
   readonly stream: OutputStream;
   readonly bytes: Uint8Array;
 }
-
-type ExecutionEnd = Pick<Execution, 'status' | 'exit_code' | 'status_detail'>;
-
-/** A control message of the server. There may be other kinds. */
-type Control = Partial<ExecutionEnd> & {
-  readonly stream?: OutputStream;
-  readonly offset?: number;
-  readonly writer?: boolean;
-  readonly passed?: number;
-  readonly input_closed?: true;
-  readonly error?: { readonly code: string; readonly detail: string; readonly oldest?: number };
-};
 
 const one = '/api/v1/sandboxes/{id}/executions/{execution_id}';
 /** The server sends at most this many bytes that are not confirmed, because a WebSocket can't slow down the server. */
@@ -137,6 +126,11 @@ export class Attachment implements AsyncIterable<OutputPart> {
     await this.#send({ signal });
   }
 
+  /** Makes this client the writer. */
+  async takeOver(): Promise<void> {
+    await this.#send({ writer: true });
+  }
+
   async #send(message: object): Promise<void> {
     (await this.#ready.promise).socket.send(JSON.stringify(message));
   }
@@ -238,8 +232,10 @@ export class Attachment implements AsyncIterable<OutputPart> {
       this.#failure = new SkepError('output_dropped', error.detail, { context: { oldest: error.oldest ?? 0 } });
     } else if (error !== undefined && error.code !== 'input_closed') this.#options.onRefused?.(error.detail);
     else if (status !== undefined) this.end = { status, exit_code, status_detail };
-    if (writer === false && this.#isWriter) this.#options.onRefused?.('Another client writes to this execution.');
-    this.#isWriter = writer ?? this.#isWriter;
+    if (writer === undefined || writer === this.#isWriter) return;
+    this.#isWriter = writer;
+    this.#options.onWriter?.(writer);
+    if (!writer) this.#options.onRefused?.('Another client writes to this execution.');
   }
 
   /** Returns true if a lost connection loses no input. In a terminal, a person sees what arrived. */

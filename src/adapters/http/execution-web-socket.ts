@@ -11,6 +11,7 @@ import { ExecutionInputQueue } from './execution-input-queue.ts';
 import type { ExecutionWriters } from './execution-writers.ts';
 
 const confirmation = z.strictObject({ read: z.int().min(1) });
+const claim = z.strictObject({ writer: z.literal(true) });
 const control = z.union([
   z.strictObject({ resize: terminalSize }),
   z.strictObject({ signal: signalName }),
@@ -70,10 +71,9 @@ export class ExecutionWebSocket {
 
   /** Serves the client until the execution ends or the client leaves. Never rejects. */
   async serve(): Promise<void> {
-    const { writers, executionId, mayWrite, takeover, ends, heartbeatMs } = this.#deps;
+    const { takeover, ends, heartbeatMs } = this.#deps;
     const socket = this.#socket;
-    if (mayWrite) this.#releaseWriter = writers.claim(executionId, takeover, () => this.#loseWriter());
-    this.#send({ writer: this.#releaseWriter !== null });
+    this.#claimWriter(takeover);
     socket.on('message', (data: Buffer, isBinary) => this.#handleMessage(data, isBinary));
     socket.on('pong', () => (this.#isAlive = true));
     socket.on('error', () => socket.terminate());
@@ -138,15 +138,16 @@ export class ExecutionWebSocket {
   }
 
   #handleMessage(data: Buffer, isBinary: boolean): void {
-    const message = isBinary ? undefined : parseJson(z.union([confirmation, control]), data.toString());
+    const message = isBinary ? undefined : parseJson(z.union([confirmation, claim, control]), data.toString());
     if (message !== undefined && 'read' in message) return this.#confirm(message.read);
+    if (message !== undefined && 'writer' in message) return this.#claimWriter(true);
     if (this.#releaseWriter === null) {
       if (isBinary) this.#confirmInput(data.length);
       return this.#sendError('not_writer', 'Another client is attached as the writer, or your key can only read.');
     }
     if (isBinary) return this.#input.push(data);
     if (message === undefined) {
-      return this.#sendError('invalid_request', 'A text message must be JSON with resize, signal, close_input or read.');
+      return this.#sendError('invalid_request', 'A text message must be JSON with resize, signal, close_input, read or writer.');
     }
     this.#control(message);
   }
@@ -167,6 +168,12 @@ export class ExecutionWebSocket {
   async #closeInput(): Promise<void> {
     await this.#input.close();
     this.#send({ input_closed: true });
+  }
+
+  #claimWriter(takeover: boolean): void {
+    const { writers, executionId, mayWrite } = this.#deps;
+    if (mayWrite) this.#releaseWriter ??= writers.claim(executionId, takeover, () => this.#loseWriter());
+    this.#send({ writer: this.#releaseWriter !== null });
   }
 
   #loseWriter(): void {

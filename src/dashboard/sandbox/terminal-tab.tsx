@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { loginShell } from '../../client/executions.ts';
-import type { Execution, Sandbox } from '../../client/index.ts';
+import type { Attachment, Execution, Sandbox } from '../../client/index.ts';
 import { canChange } from '../session.ts';
 import { ActionButton, toastFailure } from '../ui/actions.tsx';
 import { Empty } from '../ui/page.tsx';
@@ -37,14 +37,24 @@ export function TerminalTab({ sandbox }: { readonly sandbox: Sandbox }) {
 
 function Screen({ execution, onEnd }: { readonly execution: Execution; readonly onEnd: () => void }) {
   const element = useRef<HTMLDivElement>(null);
+  const [taken, setTaken] = useState<Attachment | null>(null);
   useEffect(() => {
     const abort = new AbortController();
+    const options = { signal: abort.signal, onOtherWriter: setTaken };
     // The terminal is most of the page's code, so it is loaded on demand.
     void import('./terminal.ts')
-      .then(({ showTerminal }) => element.current && showTerminal(element.current, execution, abort.signal))
+      .then(({ showTerminal }) => element.current && showTerminal(element.current, execution, options))
       .then(() => abort.signal.aborted || onEnd())
       .catch((error: unknown) => abort.signal.aborted || toastFailure(error));
     return () => abort.abort();
   }, []);
-  return <div class="terminal-screen" ref={element} />;
+  return (
+    <>
+      {taken !== null && <div class="banner bar" role="status">
+        <span>Another window writes in this terminal. This one only shows it.</span>
+        <ActionButton onAct={() => taken.takeOver()}>Write here</ActionButton>
+      </div>}
+      <div class="terminal-screen" ref={element} />
+    </>
+  );
 }

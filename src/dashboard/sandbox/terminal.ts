@@ -1,11 +1,20 @@
 import { FitAddon } from '@xterm/addon-fit';
 import { Terminal } from '@xterm/xterm';
 import '@xterm/xterm/css/xterm.css';
-import type { Execution } from '../../client/index.ts';
+import type { Attachment, Execution } from '../../client/index.ts';
 import { toastFailure } from '../ui/actions.tsx';
 
+interface TerminalOptions {
+  readonly signal: AbortSignal;
+  /** Called when another client begins to write in place of this one, with what can take over; with null when this one writes again. */
+  readonly onOtherWriter: (attachment: Attachment | null) => void;
+}
+
+/** With more output since the page was visible, only its end is shown. Drawing everything would take long. */
+const maxMissedBytes = 1 << 20;
+
 /** Shows an execution's terminal in the element until it ends, or the signal fires. */
-export async function showTerminal(element: HTMLElement, execution: Execution, signal: AbortSignal): Promise<void> {
+export async function showTerminal(element: HTMLElement, execution: Execution, { signal, onOtherWriter }: TerminalOptions): Promise<void> {
   const terminal = new Terminal({
     cursorBlink: !matchMedia('(prefers-reduced-motion: reduce)').matches,
     fontFamily: getComputedStyle(element).fontFamily,
@@ -18,20 +27,56 @@ export async function showTerminal(element: HTMLElement, execution: Execution, s
   terminal.loadAddon(fit);
   const undo = makeStylesStrict();
   terminal.open(element);
-  const attachment = execution.attach({ takeover: true, signal });
+  const onWriter = (isWriter: boolean) => {
+    terminal.options.disableStdin = !isWriter;
+    onOtherWriter(isWriter ? null : attachment);
+    resize();
+  };
+  // The command waits until its output is drawn, so Ctrl-C has an effect at once.
+  const attach = () => execution.attach({ takeover: true, hold: true, signal, onWriter });
+  let attachment = attach();
   const failed = (error: unknown) => signal.aborted || toastFailure(error);
   terminal.onData((text) => void attachment.write(text).catch(failed));
-  terminal.onResize(({ cols, rows }) => void execution.resize({ cols, rows }, { signal }).catch(failed));
+  const resize = () => {
+    const { cols, rows, options: { disableStdin: isReader } } = terminal;
+    if (isReader !== true) execution.resize({ cols, rows }, { signal }).catch(failed);
+  };
+  terminal.onResize(resize);
   const observer = new ResizeObserver(() => fit.fit());
   observer.observe(element);
   terminal.focus();
   try {
-    for await (const { bytes } of attachment) await new Promise<void>((resolve) => terminal.write(bytes, resolve));
+    while (attachment.end === null) {
+      await draw(attachment, terminal);
+      if (!document.hidden) continue;
+      const { stdout_bytes: drawn } = await execution.refresh({ signal });
+      await untilVisible(signal);
+      if ((await execution.refresh({ signal })).stdout_bytes - drawn <= maxMissedBytes) continue;
+      terminal.reset();
+      attachment = attach();
+    }
   } finally {
     observer.disconnect();
     terminal.dispose();
     undo();
   }
+}
+
+/** Draws the output until it ends. A hidden page draws slowly, and the command must not wait for it, so it leaves at the next output. */
+async function draw(attachment: Attachment, terminal: Terminal): Promise<void> {
+  for await (const { bytes } of attachment) {
+    const drawn = new Promise<void>((resolve) => terminal.write(bytes, resolve));
+    if (document.hidden) return;
+    await drawn;
+  }
+}
+
+async function untilVisible(signal: AbortSignal): Promise<void> {
+  if (!document.hidden) return;
+  await new Promise((resolve, reject) => {
+    document.addEventListener('visibilitychange', resolve, { once: true, signal });
+    signal.addEventListener('abort', reject, { once: true });
+  });
 }
 
 /**

@@ -85,6 +85,10 @@ describe('attached clients', () => {
     await first.told(({ error }) => error !== undefined);
     third.socket.send(Buffer.from('third'));
     for (const client of [first, second, third]) await said(client, 'third');
+    first.socket.send(JSON.stringify({ writer: true }));
+    await third.told(isWriter(false));
+    third.socket.send(JSON.stringify({ writer: true }));
+    await until(() => third.controls.at(-1), (last) => last?.['writer'] === true, 60_000);
     expect([first, second, third].map(({ bytes }) => bytes.stdout.toString())).toEqual(Array.from({ length: 3 }, () => 'first third'));
 
     third.socket.close();

@@ -1,0 +1,15 @@
+import type { Execution } from './openapi.ts';
+
+export type OutputStream = 'stdout' | 'stderr';
+
+export type ExecutionEnd = Pick<Execution, 'status' | 'exit_code' | 'status_detail'>;
+
+/** A control message of the server. There may be other kinds. */
+export type Control = Partial<ExecutionEnd> & {
+  readonly stream?: OutputStream;
+  readonly offset?: number;
+  readonly writer?: boolean;
+  readonly passed?: number;
+  readonly input_closed?: true;
+  readonly error?: { readonly code: string; readonly detail: string; readonly oldest?: number };
+};

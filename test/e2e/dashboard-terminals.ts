@@ -1,0 +1,59 @@
+import type { Page } from 'playwright-core';
+import { expect, test } from 'vitest';
+import type { Scene } from '../dashboard/scene.ts';
+import type { Seeded } from '../dashboard/seed.ts';
+
+/** Tests of terminals in a browser. */
+export function dashboardTerminals(opened: () => { readonly scene: Scene; readonly seeded: Seeded }): void {
+  const openTerminal = async (page: Page) => {
+    await page.getByRole('button', { name: 'Open a terminal' }).click();
+    await page.locator('.xterm-screen').waitFor();
+    await page.locator('.xterm-rows').getByText(/[$#] $/).first().waitFor();
+  };
+  const shown = (page: Page, text: string) => page.locator('.xterm-rows').getByText(text).first().waitFor();
+  const setHidden = (page: Page, isHidden: boolean) => page.evaluate(
+    `Object.defineProperty(document, 'hidden', { value: ${isHidden}, configurable: true }); document.dispatchEvent(new Event('visibilitychange'))`,
+  );
+
+  test('a terminal shows that another window writes in it, and takes over', async () => {
+    const { scene, seeded } = opened();
+    const place = `sandboxes/${seeded.sandbox.id}?tab=terminal`;
+    await using first = await scene.page(place);
+    await openTerminal(first);
+    const notice = first.getByText('Another window writes');
+    {
+      await using second = await scene.page(place);
+      await openTerminal(second);
+      await notice.waitFor();
+      await second.keyboard.type('echo "by the $((1 + 1))nd"\n');
+      await shown(first, 'by the 2nd');
+    }
+    await first.getByRole('button', { name: 'Write here' }).click();
+    await notice.waitFor({ state: 'detached' });
+    await first.locator('.xterm-helper-textarea').focus();
+    await first.keyboard.type('echo "by the $((2 - 1))st"\n');
+    await shown(first, 'by the 1st');
+  });
+
+  test('the command of a terminal waits for a visible page, so Ctrl-C has an effect at once, but not for a hidden one', async () => {
+    const { scene, seeded: { sandbox } } = opened();
+    await using page = await scene.page(`sandboxes/${sandbox.id}?tab=terminal`);
+    let received = 0;
+    page.on('websocket', (socket) => socket.on('framereceived', ({ payload }) => (received += payload.length)));
+    await openTerminal(page);
+    await page.keyboard.type('yes "a long line that floods the terminal"\n');
+    await expect.poll(() => received).toBeGreaterThan(6 << 20);
+    const before = received;
+    await page.keyboard.press('Control+c');
+    await page.keyboard.type('echo "after $((1 + 1))"\n');
+    await shown(page, 'after 2');
+    expect(received - before).toBeLessThan(16 << 20);
+    await page.keyboard.type('until test -e go; do sleep 0.1; done; yes | head -c 40000000; echo "end of $((1 + 1))"; touch flooded\n');
+    await shown(page, 'touch flooded');
+    await setHidden(page, true);
+    await sandbox.files.write('/workspace/go', '');
+    await expect.poll(() => sandbox.files.read('/workspace/flooded').then(() => true, () => false)).toBe(true);
+    await setHidden(page, false);
+    await shown(page, 'end of 2');
+  });
+}
