@@ -42,10 +42,12 @@ export async function* followEvents(connection: Connection, options: EventOption
   }
 }
 
-/** Returns the id of a conversation's newest event, so a stream can start after it. */
-export async function latestEventId(connection: Pick<Connection, 'stream'>, id: string, signal?: AbortSignal): Promise<number> {
-  const input = { path: { id }, query: { after: 'latest' as const }, signal };
-  const { headers, body } = await connection.stream('GET /api/v1/app-conversations/{id}/events/stream', input);
+/** Returns the id of the newest event of a conversation, or of everything if `id` is null, so a stream can start after it. */
+export async function latestEventId(connection: Pick<Connection, 'stream'>, id: string | null, signal?: AbortSignal): Promise<number> {
+  const input = { query: { after: 'latest' as const }, signal };
+  const { headers, body } = id === null
+    ? await connection.stream('GET /api/v1/events/stream', input)
+    : await connection.stream('GET /api/v1/app-conversations/{id}/events/stream', { path: { id }, ...input });
   await body?.cancel();
   return Number(headers.get('Last-Event-ID'));
 }

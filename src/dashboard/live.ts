@@ -1,5 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { latestEventId } from '../client/event-stream.ts';
 import { type api, isFailure } from '../client/index.ts';
+import { sleep } from '../client/waiting.ts';
 import { currentSession, isOnline } from './session.ts';
 
 export interface Resource<T> {
@@ -55,8 +57,11 @@ const listeners = new Set<(events: readonly api.Event[]) => void>();
 export function followChanges(): () => void {
   let waiting: api.Event[] = [];
   let timer: number | null = null;
-  const stop = whileVisible(async (signal, last) => {
-    for await (const event of currentSession().client.events({ after: last.id, signal })) {
+  const stop = whileVisible(async ({ signal, last, isLive }) => {
+    const { client } = currentSession();
+    const after = (last.id ??= await latestEventId(client, null, signal));
+    const events = isLive ? client.events({ after, signal }) : client.items('GET /api/v1/events', { query: { after }, signal });
+    for await (const event of events) {
       last.id = event.id;
       waiting.push(event);
       timer ??= setTimeout(() => {
@@ -71,24 +76,38 @@ export function followChanges(): () => void {
   };
 }
 
-interface LastEvent {
-  /** The id of the last received event. */
-  id: number | undefined;
+interface Following {
+  readonly signal: AbortSignal;
+  /** The id of the last received event. The object is the same each time. */
+  readonly last: { id: number | undefined };
+  /** False: read only what there is now, without a stream. */
+  readonly isLive: boolean;
 }
 
-/** Follows a stream only while the page is visible, because browsers have few connections to one server for all tabs. */
-export function whileVisible(
-  follow: (signal: AbortSignal, last: LastEvent) => Promise<void>, onFailure?: (error: Error) => void,
-): () => void {
+/** Browsers have six connections to one server, for all their tabs. Two stay free for requests. */
+const streamLocks = [1, 2, 3, 4].map((number) => `skep.stream.${number}`);
+const pollMs = 2000;
+
+/**
+ * Follows a stream only while the page is visible. If the tabs of the browser have too many streams, reads again and again instead, until
+ * one of them ends.
+ */
+export function whileVisible(follow: (following: Following) => Promise<void>, onFailure?: (error: Error) => void): () => void {
   let abort: AbortController | null = null;
-  const last: LastEvent = { id: undefined };
+  const last: Following['last'] = { id: undefined };
+  const run = async (signal: AbortSignal) => {
+    while (!(await withStreamLock(() => follow({ signal, last, isLive: true })))) {
+      await follow({ signal, last, isLive: false });
+      await sleep(pollMs, signal);
+    }
+  };
   const update = () => {
     if (document.hidden) {
       abort?.abort();
       abort = null;
     } else if (abort === null) {
       const { signal } = (abort = new AbortController());
-      follow(signal, last).catch((error: unknown) => {
+      run(signal).catch((error: unknown) => {
         if (!signal.aborted && !isFailure(error, 'unauthorized')) onFailure?.(asError(error));
       });
     }
@@ -99,6 +118,17 @@ export function whileVisible(
     document.removeEventListener('visibilitychange', update);
     abort?.abort();
   };
+}
+
+/** Runs `work` with a lock, which all tabs of the browser share. Returns false if none is free. */
+async function withStreamLock(work: () => Promise<void>): Promise<boolean> {
+  const run = () => work().then(() => true);
+  // Browsers have locks only over HTTPS and on the server's machine.
+  if (!isSecureContext) return await run();
+  for (const name of streamLocks) {
+    if (await navigator.locks.request(name, { ifAvailable: true }, async (lock) => lock !== null && await run())) return true;
+  }
+  return false;
 }
 
 /** Returns the last value that stayed the same for `ms` milliseconds. */

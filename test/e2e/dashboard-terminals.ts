@@ -3,18 +3,19 @@ import { expect, test } from 'vitest';
 import type { Scene } from '../dashboard/scene.ts';
 import type { Seeded } from '../dashboard/seed.ts';
 
+async function openTerminal(page: Page): Promise<void> {
+  await page.getByRole('button', { name: 'Open a terminal' }).click();
+  await page.locator('.xterm-screen').waitFor();
+  await shown(page, /[$#] $/);
+}
+
+const shown = (page: Page, text: string | RegExp) => page.locator('.xterm-rows').getByText(text).first().waitFor();
+const setHidden = (page: Page, isHidden: boolean) => page.evaluate(
+  `Object.defineProperty(document, 'hidden', { value: ${isHidden}, configurable: true }); document.dispatchEvent(new Event('visibilitychange'))`,
+);
+
 /** Tests of terminals in a browser. */
 export function dashboardTerminals(opened: () => { readonly scene: Scene; readonly seeded: Seeded }): void {
-  const openTerminal = async (page: Page) => {
-    await page.getByRole('button', { name: 'Open a terminal' }).click();
-    await page.locator('.xterm-screen').waitFor();
-    await page.locator('.xterm-rows').getByText(/[$#] $/).first().waitFor();
-  };
-  const shown = (page: Page, text: string) => page.locator('.xterm-rows').getByText(text).first().waitFor();
-  const setHidden = (page: Page, isHidden: boolean) => page.evaluate(
-    `Object.defineProperty(document, 'hidden', { value: ${isHidden}, configurable: true }); document.dispatchEvent(new Event('visibilitychange'))`,
-  );
-
   test('a terminal shows that another window writes in it, and takes over', async () => {
     const { scene, seeded } = opened();
     const place = `sandboxes/${seeded.sandbox.id}?tab=terminal`;

@@ -9,6 +9,7 @@ import { seed, type Seeded } from '../dashboard/seed.ts';
 import { acpScript } from '../doubles/acp-agent/steps.ts';
 import { describeWithChromium } from '../support/chromium.ts';
 import { dashboardActions } from './dashboard-actions.ts';
+import { dashboardLogs } from './dashboard-logs.ts';
 import { dashboardLogins } from './dashboard-logins.ts';
 import { dashboardTerminals } from './dashboard-terminals.ts';
 import { createClient } from '../../src/client/index.ts';
@@ -105,6 +106,7 @@ describeWithChromium('The dashboard in a browser', () => {
   dashboardActions(() => ({ scene, seeded }));
   dashboardLogins(() => ({ scene }));
   dashboardTerminals(() => ({ scene, seeded }));
+  dashboardLogs(() => ({ scene, seeded }));
 
   test('starts a sandbox at a zoom of 200 %', async () => {
     const { page, context } = await scene.open('sandboxes?new=yes', { viewport: { width: 640, height: 360 }, deviceScaleFactor: 2 });

@@ -36,12 +36,17 @@ export class TranscriptSource {
 
   /** Follows the log while the page is visible. Returns a function that stops this. */
   follow(conversation: Conversation): () => void {
-    return whileVisible(async (signal, last) => {
+    return whileVisible(async ({ signal, last, isLive }) => {
+      const { client } = currentSession();
       if (last.id === undefined) {
-        const latest = await latestEventId(currentSession().client, this.#id, signal);
+        const latest = await latestEventId(client, this.#id, signal);
         last.id = this.firstId.value = Math.max(0, latest - firstSpan);
       }
-      for await (const event of conversation.events({ after: last.id, signal })) {
+      const input = { path: { id: this.#id }, query: { after: last.id, limit: 100 }, signal };
+      const events = isLive
+        ? conversation.events({ after: last.id, signal })
+        : client.items('GET /api/v1/app-conversations/{id}/events', input);
+      for await (const event of events) {
         last.id = event.id;
         if (this.#waiting.push(event) === 1) requestAnimationFrame(() => this.#draw());
       }

@@ -21,12 +21,15 @@ export function Logs({ sandbox: { id, state } }: { readonly sandbox: Sandbox }) 
   const screen = useRef<HTMLPreElement>(null);
   const isAtEnd = useRef(true);
   const isRunning = state.status === 'RUNNING';
-  useEffect(() => whileVisible(async (signal) => {
-    const input = { path: { id }, query: { tail_bytes: tailBytes, follow: isRunning }, signal, silenceMs: Infinity };
+  useEffect(() => whileVisible(async ({ signal, isLive }) => {
+    const isFollowing = isRunning && isLive;
+    const input = { path: { id }, query: { tail_bytes: tailBytes, follow: isFollowing }, signal, silenceMs: Infinity };
     for (;;) {
       try {
-        await showParts(await currentSession().client.stream(route, input), setText);
-        if (!isRunning) return;
+        const response = await currentSession().client.stream(route, input);
+        setText((shown) => shown ?? '');
+        await showParts(isFollowing ? partsOf(response.body) : [new Uint8Array(await response.arrayBuffer())], setText);
+        if (!isFollowing) return;
       } catch (failure) {
         if (!isTemporary(failure)) throw failure;
       }
@@ -52,12 +55,11 @@ export function Logs({ sandbox: { id, state } }: { readonly sandbox: Sandbox }) 
 }
 
 /** Shows the log as it arrives. A control sequence can be in two parts, so only complete lines are kept as plain text. */
-async function showParts(response: Response, show: (text: string) => void): Promise<void> {
+async function showParts(parts: AsyncIterable<Uint8Array> | Iterable<Uint8Array>, show: (text: string) => void): Promise<void> {
   const decoder = new TextDecoder();
   let lines = '';
   let lastLine = '';
-  show('');
-  for await (const part of partsOf(response.body)) {
+  for await (const part of parts) {
     const text = lastLine + decoder.decode(part, { stream: true });
     const end = text.lastIndexOf('\n') + 1;
     lines = (lines + plain(text.slice(0, end))).slice(-maxShown);

@@ -1,0 +1,24 @@
+import { test } from 'vitest';
+import type { Scene } from '../dashboard/scene.ts';
+
+/** Tests of logs in a browser. */
+export function dashboardLogs(opened: () => { readonly scene: Scene }): void {
+  test('shows more logs at once than a browser has connections, and the changes in all of them', async () => {
+    const { scene } = opened();
+    const sandbox = await scene.client.sandboxes.start({ spec: 'web', waitUntil: 'running' });
+    const { page: first, context } = await scene.open(`sandboxes/${sandbox.id}?tab=logs`);
+    const pages = [first];
+    while (pages.length < 5) {
+      const page = await context.newPage();
+      await page.goto(first.url());
+      pages.push(page);
+    }
+    for (const page of pages) await page.locator('.screen').getByText('listening on port 8000').waitFor();
+    await sandbox.pause('stop');
+    for (const page of pages) await page.locator('.page-title .status').getByText('Stopped').waitFor();
+    await first.close();
+    await sandbox.delete();
+    for (const page of pages.slice(1)) await page.getByText(/no sandbox|not found|does not exist/i).first().waitFor();
+    await context.close();
+  });
+}
