@@ -1,8 +1,19 @@
-import { test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Scene } from '../dashboard/scene.ts';
+import type { Seeded } from '../dashboard/seed.ts';
 
 /** Tests of logs in a browser. */
-export function dashboardLogs(opened: () => { readonly scene: Scene }): void {
+export function dashboardLogs(opened: () => { readonly scene: Scene; readonly seeded: Seeded }): void {
+  test('shows the end of a long log from the beginning of a line', async () => {
+    const { scene, seeded } = opened();
+    await using page = await scene.page(`sandboxes/${seeded.sandbox.id}`);
+    await page.route(/\/logs\?/, (route) => route.fulfill({ body: 'line\n'.repeat(60_000).slice(-(256 << 10)) }));
+    await page.getByRole('link', { name: 'Logs' }).click();
+    const screen = page.locator('.screen');
+    await screen.getByText('line').waitFor();
+    await expect.poll(() => screen.textContent()).toMatch(/^line\n/);
+  });
+
   test('shows more logs at once than a browser has connections, and the changes in all of them', async () => {
     const { scene } = opened();
     const sandbox = await scene.client.sandboxes.start({ spec: 'web', waitUntil: 'running' });

@@ -44,8 +44,10 @@ export function Logs({ sandbox: { id, state } }: { readonly sandbox: Sandbox }) 
   return (
     <section class="logs">
       <header class="bar">
-        <p class="dim">{isRunning ? 'Live output of its command' : 'Last output of its command'}</p>
-        <DownloadButton name={`${id}.log`} read={() => currentSession().client.stream(route, { path: { id } })}>Download</DownloadButton>
+        <p class="dim">{isRunning ? 'The end of its command’s output, live' : 'The end of its command’s output'}</p>
+        <DownloadButton name={`${id}.log`} read={() => currentSession().client.stream(route, { path: { id } })}>
+          Download all
+        </DownloadButton>
       </header>
       <pre ref={screen} tabIndex={0} class="screen" onScroll={({ currentTarget: { scrollTop, clientHeight, scrollHeight } }) => {
         isAtEnd.current = scrollTop + clientHeight > scrollHeight - 40;
@@ -57,15 +59,25 @@ export function Logs({ sandbox: { id, state } }: { readonly sandbox: Sandbox }) 
 /** Shows the log as it arrives. A control sequence can be in two parts, so only complete lines are kept as plain text. */
 async function showParts(parts: AsyncIterable<Uint8Array> | Iterable<Uint8Array>, show: (text: string) => void): Promise<void> {
   const decoder = new TextDecoder();
+  let bytes = 0;
   let lines = '';
   let lastLine = '';
   for await (const part of parts) {
     const text = lastLine + decoder.decode(part, { stream: true });
     const end = text.lastIndexOf('\n') + 1;
-    lines = (lines + plain(text.slice(0, end))).slice(-maxShown);
+    lines += plain(text.slice(0, end));
+    const wasWhole = bytes < tailBytes;
+    bytes += part.length;
+    if (wasWhole && bytes >= tailBytes) lines = fromNextLine(lines, 0);
+    if (lines.length > maxShown) lines = fromNextLine(lines, lines.length - maxShown);
     lastLine = text.slice(end).slice(-maxShown);
     show(lines + plain(lastLine));
   }
+}
+
+/** A log that is cut off begins in the middle of a line. */
+function fromNextLine(text: string, at: number): string {
+  return text.slice(text.indexOf('\n', at) + 1);
 }
 
 function plain(text: string): string {
