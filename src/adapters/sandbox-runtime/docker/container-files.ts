@@ -186,10 +186,10 @@ async function* partsUntilFailure(tar: AsyncIterable<Uint8Array>, failures: unkn
       chunks = [];
       bytes = 0;
     }
-    if (bytes > 0) yield Buffer.concat(chunks);
   } catch (error) {
     failures.push(error);
   }
+  if (bytes > 0) yield Buffer.concat(chunks);
 }
 
 /** Returns the failure for a message that the disk is full. Null for any other message. */
