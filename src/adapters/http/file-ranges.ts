@@ -81,12 +81,16 @@ function tagsIn(header: string): readonly string[] {
   return header.split(',').map((tag) => tag.trim());
 }
 
-/** Returns null if the whole file must be sent: there is no range, it has another form, or there are several. */
+/**
+ * Returns null if the whole file must be sent: there is no range, it has another form, there are several, or the file is empty and the
+ * range begins at its start. With such a range, a client only limits how much it gets.
+ */
 function rangeIn(header: string, size: number): ByteRange | 'beyond' | null {
   const [, first = '', last = ''] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header.trim()) ?? [];
   if (first === '' && last === '') return null;
   if (first !== '' && last !== '' && Number(last) < Number(first)) return null;
   const offset = first === '' ? Math.max(0, size - Number(last)) : Number(first);
   const end = first === '' || last === '' ? size : Math.min(size, Number(last) + 1);
+  if (offset === 0 && size === 0) return null;
   return offset >= end ? 'beyond' : { offset, length: end - offset };
 }

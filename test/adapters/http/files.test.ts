@@ -47,6 +47,9 @@ describe('a file', () => {
     expect((await get('/workspace/file', { 'If-None-Match': etag })).body).toBe('other');
     await put('/workspace/empty', '');
     expect((await get('/workspace/empty')).headers.get('content-length')).toBe('0');
+    for (const [range, status] of [['bytes=0-99', 200], ['bytes=-5', 200], ['bytes=1-', 416]] as const) {
+      expect((await get('/workspace/empty', { Range: range })).status, range).toBe(status);
+    }
   });
 
   test('is written only if the conditions of RFC 9110 hold', async () => {
