@@ -13,6 +13,14 @@ export interface ReadOptions extends CallOptions {
 export interface WriteOptions extends CallOptions {
   /** The permission bits in octal: `0644`. */
   readonly mode?: string | undefined;
+  /** An `ETag` of `read` or `write`. If the file has another one by now, it is not replaced, and the failure is `precondition_failed`. */
+  readonly ifMatch?: string | undefined;
+  /** With `*`, an existing file is not replaced, and the failure is `precondition_failed`. */
+  readonly ifNoneMatch?: '*' | undefined;
+}
+
+export interface WrittenFile extends FileEntry {
+  readonly etag: string;
 }
 
 /** The files of one sandbox. Paths are absolute. */
@@ -32,9 +40,12 @@ export class Files {
   }
 
   /** Replaces the file by the content, completely or not at all. */
-  async write(path: string, content: string | Content, { mode, ...options }: WriteOptions = {}): Promise<FileEntry> {
+  async write(path: string, content: string | Content, options: WriteOptions = {}): Promise<WrittenFile> {
+    const { mode, ifMatch, ifNoneMatch, ...rest } = options;
     const body = typeof content === 'string' ? new TextEncoder().encode(content) : content;
-    return await this.#connection.request('PUT /api/v1/sandboxes/{id}/files', { ...this.#at({ path, mode }, options), body });
+    const input = { ...this.#at({ path, mode }, rest), body, headers: { 'If-Match': ifMatch, 'If-None-Match': ifNoneMatch } };
+    const response = await this.#connection.stream('PUT /api/v1/sandboxes/{id}/files', input);
+    return { ...(await response.json() as FileEntry), etag: response.headers.get('ETag') ?? '' };
   }
 
   async remove(path: string, { recursive = false, ...options }: CallOptions & { readonly recursive?: boolean } = {}): Promise<void> {

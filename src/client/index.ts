@@ -12,7 +12,7 @@ export type { Conversation, Conversations } from './conversations.ts';
 export type { EventOptions } from './event-stream.ts';
 export type { CommandLine, Execution, Executions, Finished, OutputOptions, RunOptions } from './executions.ts';
 export { type FailureCode, type FailureContexts, failureIn, isFailure, SkepError } from './failures.ts';
-export type { Files, ReadOptions, WriteOptions } from './files.ts';
+export type { Files, ReadOptions, WriteOptions, WrittenFile } from './files.ts';
 export type * as api from './openapi.ts';
 export type { FollowOptions } from './reconnection.ts';
 export type { Sandbox, Sandboxes, StartOptions } from './sandboxes.ts';

@@ -36,6 +36,19 @@ describe('The files of the client library', () => {
     expect(failure.context.path).toBe('/workspace/dir/a.txt');
   });
 
+  test('are not replaced if another version is there than the given one', async () => {
+    const path = '/workspace/shared.txt';
+    const { etag } = await sandbox.files.write(path, 'first', { ifNoneMatch: '*' });
+    expect((await sandbox.files.read(path)).headers.get('ETag')).toBe(etag);
+    const written = await sandbox.files.write(path, 'second', { ifMatch: etag });
+    for (const options of [{ ifMatch: etag }, { ifNoneMatch: '*' } as const]) {
+      const failure: unknown = await sandbox.files.write(path, 'lost', options).catch((error: unknown) => error);
+      if (!isFailure(failure, 'precondition_failed')) throw failure;
+      expect(failure.context.etag).toBe(written.etag);
+    }
+    expect(await (await sandbox.files.read(path)).text()).toBe('second');
+  });
+
   test('are read and written as a tar archive', async () => {
     await sandbox.files.write('/workspace/from/a.txt', 'packed');
     const { body } = await sandbox.files.readArchive('/workspace/from');
