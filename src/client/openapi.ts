@@ -1140,7 +1140,7 @@ export interface ApiFailures {
   readonly login_code_invalid: object;
   readonly origin_forbidden: object;
   readonly output_dropped: { readonly oldest: number };
-  readonly payload_too_large: { readonly limit_bytes: number };
+  readonly payload_too_large: { readonly limit_bytes: number; readonly size_bytes: number | null };
   readonly permission_not_found: { readonly permission_id: string };
   readonly port_not_exposed: { readonly sandbox_id: string; readonly port: number; readonly exposed: readonly number[] };
   readonly precondition_failed: { readonly etag: string | null };

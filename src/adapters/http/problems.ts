@@ -12,7 +12,8 @@ import { presentReason, statusReason, type ValidationProblem } from './common-sc
 interface HttpContexts {
   not_found: Readonly<Record<string, never>>;
   method_not_allowed: { readonly allow: readonly string[] };
-  payload_too_large: { readonly limitBytes: number };
+  /** The size is null if the request does not name it. */
+  payload_too_large: { readonly limitBytes: number; readonly sizeBytes: number | null };
   upgrade_required: Readonly<Record<string, never>>;
   origin_forbidden: Readonly<Record<string, never>>;
   precondition_failed: { readonly etag: string | null };
@@ -40,7 +41,8 @@ export class HttpProblem<C extends keyof HttpContexts = keyof HttpContexts> exte
 const details: { readonly [C in keyof HttpContexts]: (context: HttpContexts[C]) => string } = {
   not_found: () => 'There is no such route. The OpenAPI document openapi.json lists all routes.',
   method_not_allowed: ({ allow }) => `The route does not accept this method. It accepts ${allow.join(', ')}.`,
-  payload_too_large: ({ limitBytes }) => `The body of the request is too large. The limit is ${limitBytes} bytes.`,
+  payload_too_large: ({ limitBytes, sizeBytes }) =>
+    `The body of the request is too large. The limit is ${limitBytes} bytes${sizeBytes === null ? '' : `, and it has ${sizeBytes}`}.`,
   upgrade_required: () => 'This route is a WebSocket. Connect with a WebSocket client.',
   origin_forbidden: () => 'Pages of this origin may not open a WebSocket here. Add the origin to SKEP_CORS_ORIGINS to allow it.',
   precondition_failed: () => 'The file at the path does not match the condition in If-Match or If-None-Match. Read it again.',
@@ -94,7 +96,7 @@ const rows: Rows = {
   input_closed: [409, { id: 'exec-4k2m9x7q' }],
   output_dropped: [410, { oldest: 67_108_864 }],
   precondition_failed: [412, { etag: '"a-1j9k2m3n"' }],
-  payload_too_large: [413, { limitBytes: 262_144 }],
+  payload_too_large: [413, { limitBytes: 262_144, sizeBytes: 400_000 }],
   range_not_satisfiable: [416, { size: 4096 }],
   invalid_request: [422, { problems: [wrongLimit] }],
   sandbox_limit_reached: [429, { limit: 'running_per_owner', max: 5, retryAfterSeconds: 10 }],
@@ -242,6 +244,7 @@ export const problemSchema = z
     limit: z.string().optional().meta({ description: 'The limit that is reached.' }),
     ...Object.fromEntries(['max', 'limit_bytes', 'limit_ms'].map((name) => [name, z.int().optional()])),
     access: z.enum(keyAccesses).nullable().optional().meta({ description: 'The access that a key needs; null if no key may.' }),
+    size_bytes: z.int().nullable().optional().meta({ description: 'How many bytes the body of the request has, if it names its size.' }),
     incident: z.string().optional().meta({ description: "The id of this error in the server's log." }),
     listing: z.string().optional().meta({ description: 'What the git provider cannot list.' }),
     pushed: z.object({ branch: z.string(), commit: z.string() }).optional().meta({ description: 'What was pushed before it failed.' }),

@@ -41,6 +41,9 @@ function messageOf(issue: z.core.$ZodIssue): string {
   if (issue.code === 'invalid_type' && issue.input === undefined) return 'is missing';
   // The location already names the key.
   if (issue.code === 'invalid_key') return issue.issues[0]?.message ?? issue.message;
+  if (issue.code === 'too_big' && typeof issue.input === 'string') {
+    return `must have at most ${issue.maximum} characters, but has ${issue.input.length}`;
+  }
   return issue.code === 'too_small' && issue.minimum === 1 && issue.origin !== 'number' ? 'must not be empty' : issue.message;
 }
 
@@ -197,7 +200,7 @@ function bodyProblem(error: unknown, request: IncomingMessage, limitBytes: numbe
   if (!('type' in error)) return error;
   switch (error.type) {
     case 'entity.too.large':
-      return new HttpProblem('payload_too_large', { limitBytes });
+      return new HttpProblem('payload_too_large', { limitBytes, sizeBytes: 'length' in error ? Number(error.length) : null });
     case 'entity.parse.failed':
       return invalidRequest(['body'], 'must be JSON', 'json_invalid');
     case 'encoding.unsupported':

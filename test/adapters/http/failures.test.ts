@@ -156,7 +156,7 @@ describe('problem details', () => {
   test('are `payload_too_large` for a body above the size limit', async () => {
     for (const size of [3000, 40_000]) {
       const body = JSON.stringify({ title: 'x'.repeat(size) });
-      expectProblem(await world.ann('POST', '/api/v1/app-conversations', body), 'payload_too_large', { limit_bytes: 2000 });
+      expectProblem(await world.ann('POST', '/api/v1/app-conversations', body), 'payload_too_large', { limit_bytes: 2000, size_bytes: body.length });
     }
   });
 

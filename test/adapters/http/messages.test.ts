@@ -85,8 +85,14 @@ describe('messages', () => {
       { ...said('x'), role: 'user' }, said('\0'), said('x'.repeat(100_001)), '{"content": [',
     ];
     for (const body of bodies) expect(await world.ann('POST', `${conversations}/${id}/messages`, body)).toMatchObject({ status: 422 });
+    expect(await world.ann('POST', `${conversations}/${id}/messages`, said('x'.repeat(100_001)))).toMatchObject({
+      body: { detail: [{ loc: ['body', 'content', 0, 'text'], msg: 'must have at most 100000 characters, but has 100001' }] },
+    });
     const large = { content: Array.from({ length: 4 }, () => ({ type: 'text', text: 'x'.repeat(99_000) })) };
-    expect(await world.ann('POST', `${conversations}/${id}/messages`, large)).toMatchObject({ status: 413, body: { limit_bytes: 262_144 } });
+    const sizeBytes = JSON.stringify(large).length;
+    expect(await world.ann('POST', `${conversations}/${id}/messages`, large)).toMatchObject({
+      status: 413, body: { detail: `The body of the request is too large. The limit is 262144 bytes, and it has ${sizeBytes}.`, size_bytes: sizeBytes },
+    });
     expect(await eventsOf(id, 'message')).toEqual([]);
   });
 });
