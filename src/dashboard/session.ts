@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
-import { useState } from 'preact/hooks';
 import { type api, createClient, isFailure, type SkepClient } from '../client/index.ts';
+import { deleteDrafts, keepDraftsOf } from './drafts.ts';
 import { route } from './route.ts';
 
 export interface Session {
@@ -12,7 +12,6 @@ export interface Session {
 export const session = signal<Session | null>(null);
 /** The reason for the login page, as a sentence. */
 export const loginNotice = signal<string | null>(null);
-const drafts = new Map<string, string>();
 /** Whether the last request reached the server. */
 export const isOnline = signal(true);
 
@@ -27,7 +26,12 @@ export async function logIn(key: string, isRemembered: boolean): Promise<void> {
   sessionStorage.removeItem(storedKey);
   (isRemembered ? localStorage : sessionStorage).setItem(storedKey, key);
   loginNotice.value = null;
-  session.value = { client, me };
+  enter({ client, me });
+}
+
+function enter(entered: Session): void {
+  keepDraftsOf(entered.me.user_id);
+  session.value = entered;
 }
 
 /** Returns the code of the login link that is the page's address; null if it is another address. */
@@ -58,17 +62,21 @@ export async function logInWithLink(code: string): Promise<void> {
 async function enterWithoutKey(): Promise<void> {
   const client = clientWith();
   try {
-    session.value = { client, me: await client.request('GET /api/v1/me') };
+    enter({ client, me: await client.request('GET /api/v1/me') });
   } catch (error) {
     if (!isFailure(error, 'unauthorized')) throw error;
   }
 }
 
-/** Deletes the stored key. The address stays, so the next login opens the same page. */
-export function logOut(notice: string | null = null): void {
+export function logOut(): void {
+  deleteDrafts();
+  forgetKey(null);
+}
+
+/** Deletes the stored key. The address and the drafts stay, so the next login of the same user goes on where this one ends. */
+function forgetKey(notice: string | null): void {
   localStorage.removeItem(storedKey);
   sessionStorage.removeItem(storedKey);
-  drafts.clear();
   loginNotice.value = notice;
   session.value = null;
 }
@@ -83,23 +91,13 @@ async function observedFetch(input: RequestInfo | URL, init?: RequestInit): Prom
     // A 502 or 504 without a JSON body comes from a proxy before the server.
     isOnline.value = ![502, 504].includes(response.status) || /json/.test(response.headers.get('Content-Type') ?? '');
     if (response.status === 401 && session.value !== null) {
-      logOut('Your key is no longer valid: it was revoked, or has expired. Log in with another one to go on here.');
+      forgetKey('Your key is no longer valid: it was revoked, or has expired. Log in with another one to go on here.');
     }
     return response;
   } catch (error) {
     if (!(error instanceof DOMException && error.name === 'AbortError')) isOnline.value = false;
     throw error;
   }
-}
-
-/** Returns what the user has written at this place but not sent or saved, and sets it. It stays while other pages are shown. */
-export function useDraft(place: string): readonly [text: string | null, write: (text: string | null) => void] {
-  const [text, setText] = useState(drafts.get(place) ?? null);
-  return [text, (draft) => {
-    if (draft === null) drafts.delete(place);
-    else drafts.set(place, draft);
-    setText(draft);
-  }];
 }
 
 /** Returns the session, for pages that need a login. */

@@ -12,6 +12,7 @@ import { dashboardActions } from './dashboard-actions.ts';
 import { dashboardLogs } from './dashboard-logs.ts';
 import { dashboardLogins } from './dashboard-logins.ts';
 import { dashboardTerminals } from './dashboard-terminals.ts';
+import { dashboardDrafts } from './dashboard-drafts.ts';
 import { createClient } from '../../src/client/index.ts';
 
 const project = join(import.meta.dirname, '../..');
@@ -107,6 +108,7 @@ describeWithChromium('The dashboard in a browser', () => {
   dashboardLogins(() => ({ scene }));
   dashboardTerminals(() => ({ scene, seeded }));
   dashboardLogs(() => ({ scene, seeded }));
+  dashboardDrafts(() => ({ scene, seeded }));
 
   test('starts a sandbox at a zoom of 200 %', async () => {
     const { page, context } = await scene.open('sandboxes?new=yes', { viewport: { width: 640, height: 360 }, deviceScaleFactor: 2 });

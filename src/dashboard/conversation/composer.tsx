@@ -1,6 +1,7 @@
 import type { Conversation } from '../../client/index.ts';
+import { draftOf, useDraft, withoutSent } from '../drafts.ts';
 import { plural } from '../format.ts';
-import { canChange, useDraft } from '../session.ts';
+import { canChange } from '../session.ts';
 import { ActionButton, useAction } from '../ui/actions.tsx';
 import { Button } from '../ui/controls.tsx';
 
@@ -12,8 +13,8 @@ interface ComposerProps {
 }
 
 export function Composer({ conversation, queued, isRunning }: ComposerProps) {
-  const [draft, write] = useDraft(conversation.id);
-  const text = draft ?? '';
+  const [draft, change] = useDraft(conversation.id);
+  const text = draft?.text ?? '';
   const [isBusy, run] = useAction();
   const { archived_at: archivedAt, start_status: startStatus } = conversation.state;
   const why = archivedAt !== null ? 'This conversation is archived: it takes no more messages.'
@@ -27,7 +28,7 @@ export function Composer({ conversation, queued, isRunning }: ComposerProps) {
   const send = () => run(async () => {
     if (text.trim() === '') return;
     await conversation.send(text);
-    write(null);
+    change((present) => withoutSent(present, text));
   });
   return (
     <form class="composer" onSubmit={(event) => {
@@ -36,7 +37,7 @@ export function Composer({ conversation, queued, isRunning }: ComposerProps) {
     }}>
       <textarea rows={Math.min(10, text.split('\n').length + 1)} value={text}
         placeholder="Message the agent. Enter sends, Shift Enter makes a new line." aria-label="Message"
-        onInput={(event) => write(event.currentTarget.value)}
+        onInput={({ currentTarget: { value } }) => change(() => draftOf(value))}
         onKeyDown={(event) => {
           if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
           event.preventDefault();

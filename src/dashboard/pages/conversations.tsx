@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { api } from '../../client/index.ts';
+import { draftOf, useDraft, withoutSent } from '../drafts.ts';
 import { useDebounced, useResource } from '../live.ts';
 import { navigate, route, setQuery } from '../route.ts';
 import { canChange, currentSession } from '../session.ts';
@@ -63,6 +64,7 @@ interface NewConversationProps {
 
 function NewConversation({ repository: chosen, onClose }: NewConversationProps) {
   const { client } = currentSession();
+  const [draft, change] = useDraft('new conversation');
   const [repository, setRepository] = useState(chosen);
   const settled = useDebounced(repository);
   const branches = useResource(async (signal) => {
@@ -81,13 +83,15 @@ function NewConversation({ repository: chosen, onClose }: NewConversationProps) 
         title: message.split('\n', 1)[0]?.slice(0, 80), initial_message: { content: [{ type: 'text', text: message }] },
       }),
     });
+    change((present) => withoutSent(present, draft?.text ?? ''));
     // Waits until the dialog has left its address, so the history does not contain it.
     setTimeout(() => navigate(['conversations', conversation.id]));
   };
   return (
     <FormDialog title="New conversation" submit="Start" onClose={onClose} onSubmit={start} class="large">
       <Field label="What should the agent do?">
-        <textarea name="message" rows={4} autofocus placeholder="Fix the failing test in src/checkout …" />
+        <textarea name="message" rows={4} autofocus placeholder="Fix the failing test in src/checkout …" value={draft?.text ?? ''}
+          onInput={({ currentTarget: { value } }) => change(() => draftOf(value))} />
       </Field>
       <div class="pair">
         <Field label="Repository" hint={branches.error?.message}>

@@ -1,9 +1,10 @@
 import { useRef } from 'preact/hooks';
 import type { api, Sandbox } from '../../client/index.ts';
+import { useDraft } from '../drafts.ts';
 import { bytes, plural } from '../format.ts';
 import { useResource } from '../live.ts';
 import { route } from '../route.ts';
-import { canChange, useDraft } from '../session.ts';
+import { canChange } from '../session.ts';
 import { ActionButton, DownloadButton, toast, useAction } from '../ui/actions.tsx';
 import { Button, Link, Table, Time } from '../ui/controls.tsx';
 import { ask } from '../ui/dialog.tsx';
@@ -131,7 +132,8 @@ interface FileText {
 
 /** Shows a text file for reading and editing. */
 function FileView({ sandbox, path }: { readonly sandbox: Sandbox; readonly path: string }) {
-  const [edited, setEdited] = useDraft(`${sandbox.id}:${path}`);
+  const [draft, change] = useDraft(`${sandbox.id}:${path}`);
+  const edited = draft?.text ?? null;
   const resource = useResource(async (signal) => {
     const response = await sandbox.files.read(path, { to: maxShown, signal });
     const content = await response.arrayBuffer();
@@ -143,7 +145,7 @@ function FileView({ sandbox, path }: { readonly sandbox: Sandbox; readonly path:
   const save = async (content: string) => {
     await sandbox.files.write(path, content);
     toast('Saved.');
-    setEdited(null);
+    change((present) => (present?.text === edited ? null : present));
     resource.reload();
   };
   return (
@@ -163,7 +165,7 @@ function FileView({ sandbox, path }: { readonly sandbox: Sandbox; readonly path:
           ? <Empty icon="file" title={size > maxShown ? 'Too long to show' : 'Not a text file'}>Download it to see it.</Empty>
           : <textarea class="editor" spellcheck={false} aria-label={path} readOnly={!canChange() || text.restore === null}
             value={edited ?? text.shown}
-            onInput={(event) => setEdited(event.currentTarget.value)} />}
+            onInput={({ currentTarget: { value } }) => change(() => ({ text: value }))} />}
       </Loaded>
     </>
   );

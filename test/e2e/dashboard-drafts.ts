@@ -1,0 +1,107 @@
+import { expect, test } from 'vitest';
+import type { Scene } from '../dashboard/scene.ts';
+import type { Seeded } from '../dashboard/seed.ts';
+
+/** Tests that the dashboard loses nothing that its user has typed, and nothing that an agent has written. */
+export function dashboardDrafts(opened: () => { readonly scene: Scene; readonly seeded: Seeded }): void {
+  const placeOf = (path: string) => `sandboxes/${opened().seeded.sandbox.id}?tab=files&file=${encodeURIComponent(path)}`;
+  const textOf = async (path: string) => await (await opened().seeded.sandbox.files.read(path)).text();
+
+  test('keeps what is typed while a text is saved or sent, and a text that could not be sent', async () => {
+    const { scene, seeded } = opened();
+    const path = '/workspace/slow.txt';
+    await seeded.sandbox.files.write(path, 'one');
+    await using page = await scene.page(placeOf(path));
+    /** Types behind the text while its request is held. */
+    const typeDuring = async (request: RegExp, act: () => Promise<void>, text: string) => {
+      const held = Promise.withResolvers<void>();
+      const isSent = page.waitForRequest((sent) => request.test(sent.url()) && sent.method() !== 'GET');
+      await page.route(request, async (route) => (await held.promise, await route.continue()));
+      await act();
+      await isSent;
+      await page.keyboard.type(text);
+      const isAnswered = page.waitForResponse((response) => request.test(response.url()) && response.request().method() !== 'GET');
+      held.resolve();
+      await isAnswered;
+      await page.unroute(request);
+    };
+    const editor = page.getByLabel(path);
+    await editor.press('Control+End');
+    await page.keyboard.type(' two');
+    await typeDuring(/files\?path/, async () => {
+      await page.getByRole('button', { name: 'Save' }).click();
+      await editor.press('Control+End');
+    }, ' three');
+    await page.getByText('Saved.').waitFor();
+    expect([await textOf(path), await editor.inputValue()]).toEqual(['one two', 'one two three']);
+    await page.getByRole('button', { name: 'Save' }).click();
+    await expect.poll(() => textOf(path)).toBe('one two three');
+
+    const { id } = await scene.client.conversations.start({});
+    await page.goto(`${scene.url}/#/conversations/${id}`);
+    const message = page.getByLabel('Message');
+    await message.fill('first');
+    await typeDuring(/messages$/, () => page.keyboard.press('Enter'), ' and more');
+    await page.locator('.said.agent').getByText('heard: first').waitFor();
+    await expect.poll(() => message.inputValue()).toBe('and more');
+    const problem = { type: 'about:blank', title: 'No', status: 409, detail: 'Not now.', code: 'conversation_not_ready' };
+    await page.route(/messages$/, (route) => route.fulfill({ status: 409, json: problem }));
+    await page.keyboard.press('Enter');
+    await page.getByText('Not now.').waitFor();
+    expect(await message.inputValue()).toBe('and more');
+  });
+
+  test('keeps drafts after a reload, after Escape, and after the key is lost, until the user logs out or another one logs in', async () => {
+    const { scene, seeded } = opened();
+    const { key } = await scene.client.request('POST /api/v1/keys', { body: { name: 'lost', access: 'full' } });
+    await using page = await scene.page('conversations?new=yes', key);
+    const question = page.getByLabel('What should the agent do?');
+    await question.fill('a new task');
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await page.goto(`${scene.url}/#/conversations/${seeded.conversation.id}`);
+    const message = page.getByLabel('Message');
+    await message.fill('unsent');
+    await page.reload();
+    await expect.poll(() => message.inputValue()).toBe('unsent');
+    await scene.client.request('DELETE /api/v1/keys/{key}', { path: { key: 'lost' } });
+    await page.getByText('Your key is no longer valid').waitFor();
+    const logIn = async (as: string) => {
+      await page.getByLabel('API key').fill(as);
+      await page.getByRole('button', { name: 'Log in' }).click();
+      await page.getByRole('navigation').first().waitFor();
+    };
+    await logIn(scene.key);
+    expect(await message.inputValue()).toBe('unsent');
+    await page.goto(`${scene.url}/#/conversations?new=yes`);
+    expect(await question.inputValue()).toBe('a new task');
+    const other = await scene.client.request('POST /api/v1/keys', { body: { name: 'other', access: 'full', user_id: 'somebody' } });
+    await page.evaluate('localStorage.clear()');
+    await page.reload();
+    await logIn(other.key);
+    expect(await question.inputValue()).toBe('');
+    await question.fill('a task of somebody');
+    await page.keyboard.press('Escape');
+    await page.goto(`${scene.url}/#/settings`);
+    await page.getByRole('button', { name: 'Log out' }).click();
+    await logIn(other.key);
+    await page.goto(`${scene.url}/#/conversations?new=yes`);
+    expect(await question.inputValue()).toBe('');
+  });
+
+  test('asks before the page is left if the storage has no room for a draft', async () => {
+    const { scene, seeded } = opened();
+    await using page = await scene.page(`conversations/${seeded.conversation.id}`);
+    await page.getByLabel('Message').waitFor();
+    await page.evaluate(`for (let size = 1 << 23; size > 0; size >>= 1) {
+      try { sessionStorage.setItem('filler' + size, 'x'.repeat(size)); } catch {}
+    }`);
+    await page.getByLabel('Message').press('x');
+    const asked = page.waitForEvent('dialog');
+    await page.evaluate('setTimeout(() => location.reload())');
+    const dialog = await asked;
+    expect(dialog.type()).toBe('beforeunload');
+    await dialog.dismiss();
+    expect(await page.getByLabel('Message').inputValue()).toBe('x');
+  });
+}
