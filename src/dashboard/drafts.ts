@@ -6,6 +6,8 @@ const ownerKey = 'skep.draft-owner';
 /** What the user has typed but not sent or saved. */
 export interface Draft {
   readonly text: string;
+  /** The version of the file that it changes; null if there is no file. */
+  readonly etag?: string | null;
 }
 
 type Change = (present: Draft | null) => Draft | null;

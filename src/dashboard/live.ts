@@ -9,6 +9,8 @@ export interface Resource<T> {
   readonly data: T | null;
   readonly error: Error | null;
   readonly reload: () => void;
+  /** Shows this data without loading it, after an action whose result it is. */
+  replace(data: T): void;
 }
 
 /** Events arrive in batches, so that many cause only one reload. */
@@ -40,7 +42,7 @@ export function useResource<T>(load: Load<T>, deps: readonly unknown[], isReleva
     if (isOnline.value && !wasOnline.current) reload();
     wasOnline.current = isOnline.value;
   }, [isOnline.value]);
-  return { ...state, reload };
+  return { ...state, reload, replace: (data) => setState({ data, error: null }) };
 }
 
 function isGone(error: unknown): boolean {

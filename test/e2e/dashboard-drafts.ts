@@ -7,6 +7,50 @@ export function dashboardDrafts(opened: () => { readonly scene: Scene; readonly 
   const placeOf = (path: string) => `sandboxes/${opened().seeded.sandbox.id}?tab=files&file=${encodeURIComponent(path)}`;
   const textOf = async (path: string) => await (await opened().seeded.sandbox.files.read(path)).text();
 
+  test('saves an edited file only over the version that was edited, and overwrites another one if its user says so', async () => {
+    const { scene, seeded: { sandbox: { files } } } = opened();
+    const path = '/workspace/shared.txt';
+    await files.write(path, 'first\n');
+    await using page = await scene.page(placeOf(path));
+    const editor = page.getByLabel(path);
+    await editor.fill('mine\n');
+    await files.write(path, 'of the agent\n');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('alert').getByText('The file has changed since you began to edit it.').waitFor();
+    expect([await textOf(path), await editor.inputValue()]).toEqual(['of the agent\n', 'mine\n']);
+    await page.getByRole('button', { name: 'Show the file' }).click();
+    expect(await editor.inputValue()).toBe('of the agent\n');
+    await page.getByRole('button', { name: 'Show my text' }).click();
+    await page.getByRole('button', { name: 'Overwrite the file' }).click();
+    await page.getByText('Saved.').waitFor();
+    expect(await textOf(path)).toBe('mine\n');
+    await editor.fill('mine again\n');
+    await files.remove(path);
+    await page.reload();
+    await page.getByRole('alert').getByText('The file was deleted since you began to edit it.').waitFor();
+    await page.getByRole('button', { name: 'Overwrite the file' }).click();
+    await page.getByText('Saved.').waitFor();
+    expect(await textOf(path)).toBe('mine again\n');
+  });
+
+  test('shows that a file has changed under a draft, and drops the draft if its user says so', async () => {
+    const { scene, seeded: { sandbox: { files } } } = opened();
+    const path = '/workspace/drafted.txt';
+    await files.write(path, '');
+    await using page = await scene.page(placeOf(path));
+    const editor = page.getByLabel(path);
+    await editor.fill('draft');
+    await page.getByRole('link', { name: 'Logs' }).click();
+    await files.write(path, 'of the agent');
+    await page.goBack();
+    await page.getByRole('alert').getByText('The file has changed').waitFor();
+    expect(await editor.inputValue()).toBe('draft');
+    await page.getByRole('button', { name: 'Discard my text' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click();
+    await page.getByRole('alert').waitFor({ state: 'detached' });
+    expect(await editor.inputValue()).toBe('of the agent');
+  });
+
   test('keeps what is typed while a text is saved or sent, and a text that could not be sent', async () => {
     const { scene, seeded } = opened();
     const path = '/workspace/slow.txt';

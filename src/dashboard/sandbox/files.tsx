@@ -1,15 +1,15 @@
 import { useRef } from 'preact/hooks';
 import type { api, Sandbox } from '../../client/index.ts';
-import { useDraft } from '../drafts.ts';
 import { bytes, plural } from '../format.ts';
 import { useResource } from '../live.ts';
 import { route } from '../route.ts';
 import { canChange } from '../session.ts';
-import { ActionButton, DownloadButton, toast, useAction } from '../ui/actions.tsx';
+import { DownloadButton, toast, useAction } from '../ui/actions.tsx';
 import { Button, Link, Table, Time } from '../ui/controls.tsx';
 import { ask } from '../ui/dialog.tsx';
 import { Icon } from '../ui/icons.tsx';
 import { Empty, Loaded } from '../ui/page.tsx';
+import { FileView } from './file-view.tsx';
 
 const maxListed = 1000;
 
@@ -118,69 +118,4 @@ function Upload({ sandbox, path, onDone }: { readonly sandbox: Sandbox; readonly
       </Button>
     </>
   );
-}
-
-/** Longer files, in bytes, are not shown, but can be saved. */
-const maxShown = 1 << 20;
-
-interface FileText {
-  /** With line feeds only, as a `<textarea>` returns it, and without the byte order mark. */
-  readonly shown: string;
-  /** Returns an edited text with the line ends and the byte order mark of the file. Null if the file mixes line ends: they would change. */
-  readonly restore: ((edited: string) => string) | null;
-}
-
-/** Shows a text file for reading and editing. */
-function FileView({ sandbox, path }: { readonly sandbox: Sandbox; readonly path: string }) {
-  const [draft, change] = useDraft(`${sandbox.id}:${path}`);
-  const edited = draft?.text ?? null;
-  const resource = useResource(async (signal) => {
-    const response = await sandbox.files.read(path, { to: maxShown, signal });
-    const content = await response.arrayBuffer();
-    const size = Number(/\/(\d+)$/.exec(response.headers.get('Content-Range') ?? '')?.[1] ?? content.byteLength);
-    return { text: size > maxShown ? null : textIn(content), size };
-  }, [path]);
-  const { data } = resource;
-  const restore = data?.text?.restore;
-  const save = async (content: string) => {
-    await sandbox.files.write(path, content);
-    toast('Saved.');
-    change((present) => (present?.text === edited ? null : present));
-    resource.reload();
-  };
-  return (
-    <>
-      <div class="bar">
-        <p class="dim">{data !== null && bytes(data.size)}</p>
-        <DownloadButton name={path.split('/').pop() ?? 'file'} read={() => sandbox.files.read(path)}>Download</DownloadButton>
-        {canChange() && restore === null && <p class="dim">It mixes kinds of line ends, which editing here would change.</p>}
-        {canChange() && restore && (
-          <ActionButton kind="primary" disabled={edited === null || edited === data?.text?.shown} onAct={() => save(restore(edited ?? ''))}>
-            Save
-          </ActionButton>
-        )}
-      </div>
-      <Loaded resource={resource}>
-        {({ text, size }) => text === null
-          ? <Empty icon="file" title={size > maxShown ? 'Too long to show' : 'Not a text file'}>Download it to see it.</Empty>
-          : <textarea class="editor" spellcheck={false} aria-label={path} readOnly={!canChange() || text.restore === null}
-            value={edited ?? text.shown}
-            onInput={({ currentTarget: { value } }) => change(() => ({ text: value }))} />}
-      </Loaded>
-    </>
-  );
-}
-
-function textIn(content: ArrayBuffer): FileText | null {
-  try {
-    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(content);
-    if (text.includes('\0')) return null;
-    const mark = text.startsWith('\uFEFF') ? '\uFEFF' : '';
-    const lineEnd = text.includes('\r\n') ? '\r\n' : '\n';
-    const shown = text.slice(mark.length).replaceAll(/\r\n?/g, '\n');
-    const restore = (edited: string) => mark + edited.replaceAll('\n', lineEnd);
-    return { shown, restore: restore(shown) === text ? restore : null };
-  } catch {
-    return null;
-  }
 }
