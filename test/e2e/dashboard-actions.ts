@@ -184,4 +184,19 @@ export function dashboardActions(opened: () => { readonly scene: Scene; readonly
     await page.getByRole('button', { name: 'Make a link' }).first().click();
     await page.getByText('in 23h').waitFor();
   });
+
+  test('says how long a refused message is, and a failure covers no button of the composer', async () => {
+    const { scene } = opened();
+    const { id } = await scene.client.conversations.start({});
+    await using page = await scene.page(`conversations/${id}`);
+    const failure = page.getByText('must have at most 100000 characters, but has 100001');
+    await page.getByLabel('Message').fill('x'.repeat(100_001));
+    await page.keyboard.press('Enter');
+    await failure.waitFor();
+    await page.getByLabel('Message').fill('short');
+    await page.getByRole('button', { name: 'Send' }).click();
+    await page.locator('.said.agent').getByText('heard: short').waitFor();
+    await page.getByRole('button', { name: 'Close' }).click();
+    await failure.waitFor({ state: 'detached' });
+  });
 }
