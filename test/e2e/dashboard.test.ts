@@ -9,10 +9,10 @@ import { seed, type Seeded } from '../dashboard/seed.ts';
 import { acpScript } from '../doubles/acp-agent/steps.ts';
 import { describeWithChromium } from '../support/chromium.ts';
 import { dashboardActions } from './dashboard-actions.ts';
-import { dashboardLogs } from './dashboard-logs.ts';
-import { dashboardLogins } from './dashboard-logins.ts';
-import { dashboardTerminals } from './dashboard-terminals.ts';
 import { dashboardDrafts } from './dashboard-drafts.ts';
+import { dashboardLogins } from './dashboard-logins.ts';
+import { dashboardLogs } from './dashboard-logs.ts';
+import { dashboardTerminals } from './dashboard-terminals.ts';
 import { createClient } from '../../src/client/index.ts';
 
 const project = join(import.meta.dirname, '../..');
@@ -104,11 +104,8 @@ describeWithChromium('The dashboard in a browser', () => {
     await page.locator('.said.agent').getByText('The end.').waitFor();
   });
 
-  dashboardActions(() => ({ scene, seeded }));
-  dashboardLogins(() => ({ scene }));
-  dashboardTerminals(() => ({ scene, seeded }));
-  dashboardLogs(() => ({ scene, seeded }));
-  dashboardDrafts(() => ({ scene, seeded }));
+  const suites = [dashboardActions, dashboardDrafts, dashboardLogins, dashboardLogs, dashboardTerminals];
+  for (const define of suites) define(() => ({ scene, seeded }));
 
   test('starts a sandbox at a zoom of 200 %', async () => {
     const { page, context } = await scene.open('sandboxes?new=yes', { viewport: { width: 640, height: 360 }, deviceScaleFactor: 2 });

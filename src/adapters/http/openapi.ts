@@ -2,7 +2,8 @@ import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiResponse
 import { packageVersion } from '../shared/package-version.ts';
 import { httpValidationErrorSchema, retryAfterHeader } from './common-schemas.ts';
 import { byteStream, tags, type Operation, type ResponseForm } from './operation.ts';
-import { exampleBody, problemSchema, httpStatusOf, type ProblemCode } from './problems.ts';
+import { problemSchema } from './problem-schema.ts';
+import { exampleBody, httpStatusOf, type ProblemCode } from './problems.ts';
 
 export type OpenApiDocument = ReturnType<typeof createDocument> & Record<string, unknown>;
 

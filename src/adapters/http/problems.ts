@@ -1,12 +1,8 @@
 import { STATUS_CODES } from 'node:http';
-import { z } from 'zod';
 import { Failure, isFailure, type AnyFailure, type FailureContexts } from '../../domain/failure.ts';
-import { fileTypes } from '../../domain/file-entry.ts';
-import { keyAccesses } from '../../domain/principal.ts';
-import { sandboxStatusSchema } from '../shared/event-data-schemas.ts';
 import { sentenceOf, sentenceOfFailure } from '../shared/status-and-error-messages.ts';
 import { snakeCase } from '../shared/letter-case.ts';
-import { presentReason, statusReason, type ValidationProblem } from './common-schemas.ts';
+import { presentReason, type ValidationProblem } from './common-schemas.ts';
 
 /** The problems of HTTP itself. Use cases do not have them. */
 interface HttpContexts {
@@ -216,38 +212,3 @@ function headersOf(problem: AnyProblem, retryAfter: number | null): Record<strin
   if (problem.code === 'payload_too_large' || problem.code === 'shutting_down') headers['Connection'] = 'close';
   return headers;
 }
-
-/** Members whose name says what they are. */
-const names = ['repository', 'branch', 'sandbox_id', 'conversation_id', 'permission_id', 'execution_id', 'key_id', 'provider', 'runtime'];
-
-/** RFC 9457 problem details. The code decides which members follow `code`. */
-export const problemSchema = z
-  .looseObject({
-    type: z.string().meta({ format: 'uri-reference', example: 'about:blank' }),
-    title: z.string().meta({ description: 'The name of the HTTP status.' }),
-    status: z.int().meta({ description: 'The HTTP status.' }),
-    detail: z.string().meta({ description: 'What went wrong and what to do, as a sentence.' }),
-    code: z.enum(problemCodes.filter((code) => code !== 'invalid_request')).meta({ description: 'The name of the failure, for programs.' }),
-    retry_after_seconds: z.int().optional().meta({ description: 'In how many seconds to try again, as in the header `Retry-After`.' }),
-    ...Object.fromEntries(names.map((name) => [name, z.string().optional()])),
-    sandbox_status: sandboxStatusSchema.optional().meta({ description: 'The status, which does not allow the request.' }),
-    port: z.int().optional().meta({ description: 'A port inside a sandbox.' }),
-    exposed: z.array(z.int()).optional().meta({ description: 'The ports in the spec of the sandbox.' }),
-    path: z.string().optional().meta({ description: 'A path inside a sandbox, or of a repository.' }),
-    etag: z.string().nullable().optional().meta({ description: 'The `ETag` of the file; null if there is none.' }),
-    size: z.int().optional().meta({ description: 'How many bytes the file has.' }),
-    file_type: z.enum(fileTypes).optional(),
-    oldest: z.int().optional().meta({ description: 'The offset of the oldest byte of the output that is kept.' }),
-    allow: z.array(z.string()).optional(),
-    name: z.string().optional().meta({ description: 'The name of a key.' }),
-    key: z.string().optional().meta({ description: 'The idempotency key.' }),
-    limit: z.string().optional().meta({ description: 'The limit that is reached.' }),
-    ...Object.fromEntries(['max', 'limit_bytes', 'limit_ms'].map((name) => [name, z.int().optional()])),
-    access: z.enum(keyAccesses).nullable().optional().meta({ description: 'The access that a key needs; null if no key may.' }),
-    size_bytes: z.int().nullable().optional().meta({ description: 'How many bytes the body of the request has, if it names its size.' }),
-    incident: z.string().optional().meta({ description: "The id of this error in the server's log." }),
-    listing: z.string().optional().meta({ description: 'What the git provider cannot list.' }),
-    pushed: z.object({ branch: z.string(), commit: z.string() }).optional().meta({ description: 'What was pushed before it failed.' }),
-    reason: statusReason.optional(),
-  })
-  .meta({ id: 'Problem', description: 'Problem details (RFC 9457).' });

@@ -12,6 +12,7 @@ import { rangeOf } from '../file-content.ts';
 import { refusedFiles } from '../sandbox-path.ts';
 import { type Engine, messageOf, statusOf, streamed, unavailable, unlessMissing, withSignal } from './engine.ts';
 import { readHead, tarOfOne } from './single-entry-tar.ts';
+import { inLargeParts } from './upload-content.ts';
 
 /** The entry at a path of a container. Links above the path are followed; the path itself is not. */
 export interface PathStat extends Pick<FileEntry, 'path' | 'type' | 'size' | 'mode' | 'modifiedAt'> {
@@ -43,7 +44,6 @@ const linkBit = 2 ** 27;
 const otherBits = [2 ** 26, 2 ** 25, 2 ** 24, 2 ** 21, 2 ** 19];
 const specialBits = [[2 ** 23, 0o4000], [2 ** 22, 0o2000], [2 ** 20, 0o1000]] as const;
 const maxBytes = 16 << 20;
-const partBytes = 1 << 20;
 
 /** Longer than any timer of the platform: the caller's signal is the limit. */
 const unlimitedMs = 2 ** 31 - 1;
@@ -135,7 +135,7 @@ export class ContainerFiles {
     target: { readonly path: string; readonly noOverwriteDirNonDir?: '1' }, tar: AsyncIterable<Uint8Array>, signal?: AbortSignal,
   ): Promise<void> {
     const failures: unknown[] = [];
-    const body = Readable.from(partsUntilFailure(tar, failures), { objectMode: false });
+    const body = Readable.from(inLargeParts(untilFailure(tar, failures)), { objectMode: false });
     using later = startDelay(signal, lastAnswerMs);
     try {
       const response = await this.#call(
@@ -173,23 +173,12 @@ export class ContainerFiles {
   }
 }
 
-/** Yields the tar in large parts, since many small ones cost the engine more time. */
-async function* partsUntilFailure(tar: AsyncIterable<Uint8Array>, failures: unknown[]): AsyncGenerator<Uint8Array, void> {
-  let chunks: Uint8Array[] = [];
-  let bytes = 0;
+async function* untilFailure(tar: AsyncIterable<Uint8Array>, failures: unknown[]): AsyncGenerator<Uint8Array, void> {
   try {
-    for await (const chunk of tar) {
-      chunks.push(chunk);
-      bytes += chunk.length;
-      if (bytes < partBytes) continue;
-      yield Buffer.concat(chunks);
-      chunks = [];
-      bytes = 0;
-    }
+    yield* tar;
   } catch (error) {
     failures.push(error);
   }
-  if (bytes > 0) yield Buffer.concat(chunks);
 }
 
 /** Returns the failure for a message that the disk is full. Null for any other message. */

@@ -85,3 +85,20 @@ export async function* ofSize(content: Chunks, size: number): AsyncGenerator<Uin
   }
   if (bytes !== size) throw refusedFiles('path', `the content does not have the announced length of ${size} bytes`);
 }
+
+const partBytes = 1 << 20;
+
+/** Yields the content in large parts, since many small ones cost the engine more time. */
+export async function* inLargeParts(content: Chunks): AsyncGenerator<Uint8Array, void> {
+  let chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of content) {
+    chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes < partBytes) continue;
+    yield Buffer.concat(chunks);
+    chunks = [];
+    bytes = 0;
+  }
+  if (bytes > 0) yield Buffer.concat(chunks);
+}
