@@ -100,9 +100,12 @@ export function dashboardDrafts(opened: () => { readonly scene: Scene; readonly 
     const { key } = await scene.client.request('POST /api/v1/keys', { body: { name: 'lost', access: 'full' } });
     await using page = await scene.page('conversations?new=yes', key);
     const question = page.getByLabel('What should the agent do?');
-    await question.fill('a new task');
-    await page.keyboard.press('Escape');
-    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    const draftTask = async (text: string) => {
+      await question.fill(text);
+      await page.keyboard.press('Escape');
+      await page.getByRole('dialog').waitFor({ state: 'detached' });
+    };
+    await draftTask('a new task');
     await page.goto(`${scene.url}/#/conversations/${seeded.conversation.id}`);
     const message = page.getByLabel('Message');
     await message.fill('unsent');
@@ -124,8 +127,7 @@ export function dashboardDrafts(opened: () => { readonly scene: Scene; readonly 
     await page.reload();
     await logIn(other.key);
     expect(await question.inputValue()).toBe('');
-    await question.fill('a task of somebody');
-    await page.keyboard.press('Escape');
+    await draftTask('a task of somebody');
     await page.goto(`${scene.url}/#/settings`);
     await page.getByRole('button', { name: 'Log out' }).click();
     await logIn(other.key);
