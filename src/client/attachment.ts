@@ -150,7 +150,9 @@ export class Attachment implements AsyncIterable<OutputPart> {
   async #connect() {
     const { connectMs, silenceMs, url, options } = this.#connection;
     const { id, sandbox_id } = this.#execution;
-    const { takeover, hold, signal } = this.#options;
+    const { hold, signal } = this.#options;
+    // A reconnect does not take over from a client that has become the writer meanwhile.
+    const takeover = this.#options.takeover === true && this.#isWriter;
     const { ticket } = await this.#connection.request('GET /api/v1/events/ticket', { signal });
     const { stdout: after, stderr: after_stderr } = this.#offsets;
     const query = { after, after_stderr, ticket, takeover, hold, window: windowBytes };

@@ -1,5 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { latestEventId } from '../client/event-stream.ts';
+import { isTemporary } from '../client/failures.ts';
 import { type api, isFailure } from '../client/index.ts';
 import { sleep } from '../client/waiting.ts';
 import { currentSession, isOnline } from './session.ts';
@@ -22,9 +23,10 @@ type Load<T> = (signal: AbortSignal) => Promise<T>;
 export function useResource<T>(load: Load<T>, deps: readonly unknown[], isRelevant?: (event: api.Event) => boolean): Resource<T> {
   const [state, setState] = useState<{ readonly data: T | null; readonly error: Error | null }>({ data: null, error: null });
   const [round, setRound] = useState(0);
+  const loading = useRef<AbortController | null>(null);
   const reload = useCallback(() => setRound((last) => last + 1), []);
   useEffect(() => {
-    const abort = new AbortController();
+    const abort = (loading.current = new AbortController());
     load(abort.signal).then(
       (data) => abort.signal.aborted || setState({ data, error: null }),
       (error: unknown) => abort.signal.aborted || setState(({ data }) => ({ data: isGone(error) ? null : data, error: asError(error) })),
@@ -42,7 +44,12 @@ export function useResource<T>(load: Load<T>, deps: readonly unknown[], isReleva
     if (isOnline.value && !wasOnline.current) reload();
     wasOnline.current = isOnline.value;
   }, [isOnline.value]);
-  return { ...state, reload, replace: (data) => setState({ data, error: null }) };
+  const replace = (data: T) => {
+    // A load under way may have read what was there before.
+    loading.current?.abort();
+    setState({ data, error: null });
+  };
+  return { ...state, reload, replace };
 }
 
 function isGone(error: unknown): boolean {
@@ -99,7 +106,9 @@ export function whileVisible(follow: (following: Following) => Promise<void>, on
   const last: Following['last'] = { id: undefined };
   const run = async (signal: AbortSignal) => {
     while (!(await withStreamLock(() => follow({ signal, last, isLive: true })))) {
-      await follow({ signal, last, isLive: false });
+      await follow({ signal, last, isLive: false }).catch((error: unknown) => {
+        if (!isTemporary(error)) throw error;
+      });
       await sleep(pollMs, signal);
     }
   };

@@ -44,7 +44,8 @@ export function navigate(path: readonly string[], query?: Query): void {
 
 /** Changes the query in the address without a new history entry. */
 export function setQuery(changes: Query): void {
-  const { path, query } = route.value;
+  // The route may not follow the address yet, if a dialog closes while another page is opened.
+  const { path, query } = currentRoute();
   history.replaceState(null, '', href(path, { ...Object.fromEntries(query), ...changes }));
   route.value = currentRoute();
 }

@@ -57,4 +57,20 @@ export function dashboardTerminals(opened: () => { readonly scene: Scene; readon
     await setHidden(page, false);
     await shown(page, 'end of 2');
   });
+
+  test('a terminal that was hidden during output shows all of it again, and still writes', async () => {
+    const { scene, seeded } = opened();
+    await using page = await scene.page(`sandboxes/${seeded.sandbox.id}?tab=terminal`);
+    let received = 0;
+    page.on('websocket', (socket) => socket.on('framereceived', ({ payload }) => (received += payload.length)));
+    await openTerminal(page);
+    const before = received;
+    await page.keyboard.type('seq 400000; echo "counted $((1 + 1)) times"\n');
+    await expect.poll(() => received - before).toBeGreaterThan(1 << 20);
+    await setHidden(page, true);
+    await setHidden(page, false);
+    await shown(page, 'counted 2 times');
+    await page.keyboard.type('echo "and $((1 + 1)) more"\n');
+    await shown(page, 'and 2 more');
+  });
 }

@@ -36,6 +36,7 @@ export const problemSchema = z
     incident: z.string().optional().meta({ description: "The id of this error in the server's log." }),
     listing: z.string().optional().meta({ description: 'What the git provider cannot list.' }),
     pushed: z.object({ branch: z.string(), commit: z.string() }).optional().meta({ description: 'What was pushed before it failed.' }),
+    sso_url: z.string().nullable().optional().meta({ description: 'Where the owner of the token authorises it for the organisation.' }),
     reason: statusReason.optional(),
   })
   .meta({ id: 'Problem', description: 'Problem details (RFC 9457).' });

@@ -6,7 +6,10 @@ const maxBytes = 1000;
 /** Returns the beginning of a git host's text, on one line, without control characters, passwords in URLs and these secrets. */
 export function hostMessage(text: string, secrets: readonly string[]): string {
   const line = maskUrlPasswords(withoutSecrets(text, secrets)).replaceAll(/\s+/gu, ' ');
-  return outputTail(Buffer.from(line).subarray(0, maxBytes), maxBytes);
+  const bytes = Buffer.from(line);
+  const message = outputTail(bytes.subarray(0, maxBytes), maxBytes);
+  // The cut can be inside a character.
+  return bytes.length > maxBytes ? message.replace(/\uFFFD+$/u, '') : message;
 }
 
 export function withoutSecrets(text: string, secrets: readonly string[]): string {

@@ -10,9 +10,6 @@ interface TerminalOptions {
   readonly onOtherWriter: (attachment: Attachment | null) => void;
 }
 
-/** With more output since the page was visible, only its end is shown. Drawing everything would take long. */
-const maxMissedBytes = 1 << 20;
-
 /** Shows an execution's terminal in the element until it ends, or the signal fires. */
 export async function showTerminal(element: HTMLElement, execution: Execution, { signal, onOtherWriter }: TerminalOptions): Promise<void> {
   const terminal = new Terminal({
@@ -33,8 +30,12 @@ export async function showTerminal(element: HTMLElement, execution: Execution, {
     resize();
   };
   // The command waits until its output is drawn, so Ctrl-C has an effect at once.
-  const attach = () => execution.attach({ takeover: true, hold: true, signal, onWriter });
-  let attachment = attach();
+  const attach = (takeover: boolean) => {
+    terminal.options.disableStdin = false;
+    onOtherWriter(null);
+    return execution.attach({ takeover, hold: true, signal, onWriter });
+  };
+  let attachment = attach(true);
   const failed = (error: unknown) => signal.aborted || toastFailure(error);
   terminal.onData((text) => void attachment.write(text).catch(failed));
   const resize = () => {
@@ -46,14 +47,13 @@ export async function showTerminal(element: HTMLElement, execution: Execution, {
   observer.observe(element);
   terminal.focus();
   try {
-    while (attachment.end === null) {
+    for (;;) {
       await draw(attachment, terminal);
-      if (!document.hidden) continue;
-      const { stdout_bytes: drawn } = await execution.refresh({ signal });
+      if (attachment.end !== null) return;
       await untilVisible(signal);
-      if ((await execution.refresh({ signal })).stdout_bytes - drawn <= maxMissedBytes) continue;
+      // Output that had arrived, but was not drawn, is lost with the old attachment. So the kept output is drawn again.
       terminal.reset();
-      attachment = attach();
+      attachment = attach(terminal.options.disableStdin !== true);
     }
   } finally {
     observer.disconnect();

@@ -39,9 +39,9 @@ export async function openGitHubPullRequest(
     if (status === 403 || status === 404) throw failures.pullRequestRefused(path, branch, { code: 'pull_request_forbidden' }, cause);
     if (status !== 422 || (creates && /already exists/iu.test(text))) return response;
     const code = refusals.find(([pattern]) => pattern.test(text))?.[1];
-    const secrets = [await api.gitToken(signal) ?? ''];
-    const reason = code === undefined ? { code: 'host_refused', message: hostMessage(messagesIn(text), secrets) } as const : { code };
-    throw failures.pullRequestRefused(path, branch, reason, cause);
+    if (code !== undefined) throw failures.pullRequestRefused(path, branch, { code }, cause);
+    const message = hostMessage(messagesIn(text), [await api.gitToken(signal) ?? '']);
+    throw failures.pullRequestRefused(path, branch, { code: 'host_refused', message }, cause);
   }
 
   return await openPullRequest(

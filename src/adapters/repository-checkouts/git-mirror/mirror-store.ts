@@ -29,8 +29,8 @@ export async function openMirrorStore(options: ResolvedOptions, closing: AbortSi
   await Promise.all([mirrors, temporary].map((path) => mkdir(path, { recursive: true, mode: 0o700 })));
   const own = await makeProcessFolder(temporary, '');
   const store = new MirrorStore(options, mirrors, own, closing);
-  await writeCertificates(root, store.temporary());
   store.evictLater();
+  await writeCertificates(root, store.temporary());
   return store;
 }
 

@@ -58,6 +58,7 @@ export class ProcessFiles implements SandboxFiles {
       const file = await entryAt(real, resolved.path, await handle.stat());
       requireFile(file);
       const { offset, length } = choose(file);
+      resolved.ended.throwIfAborted();
       stack.use(resolved.stack.move());
       const kept = stack.move();
       const source = handle.createReadStream({ start: offset, autoClose: false, highWaterMark: chunkBytes });
