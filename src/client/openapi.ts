@@ -784,7 +784,7 @@ export interface Key {
   readonly user_id: string;
   /** `full` can read and change everything that its user owns; `read` can only read it; `admin` can read and change everything. */
   readonly access: 'full' | 'read' | 'admin';
-  /** The repositories that it can list and clone, as patterns (`acme/*`). Null: all repositories. */
+  /** The repositories that it can list, clone and publish to, as patterns (`acme/*`). Null: all. */
   readonly repositories: readonly string[] | null;
   readonly created_at: Timestamp;
   /** Null: never. */
@@ -802,7 +802,7 @@ export interface NewKey {
   readonly user_id: string;
   /** `full` can read and change everything that its user owns; `read` can only read it; `admin` can read and change everything. */
   readonly access: 'full' | 'read' | 'admin';
-  /** The repositories that it can list and clone, as patterns (`acme/*`). Null: all repositories. */
+  /** The repositories that it can list, clone and publish to, as patterns (`acme/*`). Null: all. */
   readonly repositories: readonly string[] | null;
   readonly created_at: Timestamp;
   /** Null: never. */
@@ -826,7 +826,7 @@ export interface Caller {
   readonly user_id: string;
   readonly key_name: string;
   readonly access: 'full' | 'read' | 'admin';
-  /** The repositories that the key can list and clone, as patterns (`acme/*`). Null: all repositories. */
+  /** The repositories that the key can list, clone and publish to, as patterns (`acme/*`). Null: all. */
   readonly repositories: readonly string[] | null;
   /** Whether keys can be listed, made and revoked over HTTP. */
   readonly has_keys: boolean;

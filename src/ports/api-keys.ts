@@ -8,7 +8,7 @@ export interface NewApiKey {
   readonly userId?: string;
   /** Default: `full`. */
   readonly access?: KeyAccess;
-  /** The repositories that it may list and clone, as patterns (`acme/*`, `group/**`). Default: all of them. */
+  /** The repositories that it may list, clone and publish to, as patterns (`acme/*`, `group/**`). Default: all of them. */
   readonly repositories?: readonly string[] | null;
   /** Default: `skep`. */
   readonly format?: KeyFormat;

@@ -87,7 +87,7 @@ function addKeyCommands(keys: Command, finish: (code: number) => void): void {
     .option('--expires <duration>', 'the time until it expires, for example 30d', toDuration)
     .addOption(new Option('--access <access>', 'what the key can do').choices(keyAccesses).default('full'))
     .addOption(new Option('--format <format>', "the form of the key; E2B's clients accept only `e2b`").choices(keyFormats).default('skep'))
-    .option('--repositories <patterns>', 'the repositories that the key can list and clone, for example acme/shop,group/**',
+    .option('--repositories <patterns>', 'the repositories that the key can list, clone and publish to, for example acme/shop,group/**',
       (text: string) => text.split(',').map((pattern) => pattern.trim()))
     .action(async (name: string, options: Omit<CreateKeyOptions, 'name'>) =>
       finish(await (await import('./key-commands.ts')).createKey(env, { name, ...options })));

@@ -100,7 +100,7 @@ const caller = z
     repositories: z
       .array(z.string())
       .nullable()
-      .meta({ description: 'The repositories that the key can list and clone, as patterns (`acme/*`). Null: all repositories.' }),
+      .meta({ description: 'The repositories that the key can list, clone and publish to, as patterns (`acme/*`). Null: all.' }),
     has_keys: z.boolean().meta({ description: 'Whether keys can be listed, made and revoked over HTTP.' }),
   })
   .meta({ id: 'Caller', description: 'Who makes the request.' });

@@ -11,7 +11,7 @@ const access = z.enum(keyAccesses).meta({
 });
 
 const patterns = z.array(z.string()).nullable()
-  .meta({ description: 'The repositories that it can list and clone, as patterns (`acme/*`). Null: all repositories.' });
+  .meta({ description: 'The repositories that it can list, clone and publish to, as patterns (`acme/*`). Null: all.' });
 
 const keyFields = {
   id: z.string(),
