@@ -11,13 +11,19 @@ import { authorization, commits, createScene, mirrorOf, never, open, publish, te
 describe('A push', () => {
   const change = { author: { name: 'Ann', email: 'ann@example.com' }, message: 'Work\n', at: 0 };
 
-  test('is refused by a hook of the host or for a read-only credential, and does not show it', async () => {
+  /** A work tree with a new file, and its snapshot with a commit of it. */
+  async function committed() {
     const scene = await createScene();
     const mirror = scene.mirror();
     const tree = await open(mirror, scene.request);
     await writeFile(join(tree.folder, 'new'), 'new\n');
-    await using snapshot = await take(mirror, tree);
-    const commit = await snapshot.commit(change, never);
+    const snapshot = await take(mirror, tree);
+    return { scene, mirror, tree, snapshot, commit: await snapshot.commit(change, never) };
+  }
+
+  test('is refused by a hook of the host or for a read-only credential, and does not show it', async () => {
+    const { scene, mirror, tree, snapshot: taken, commit } = await committed();
+    await using snapshot = taken;
     const request = { ...scene.request, branch: 'skep/one' };
     const push = (): Promise<void> => snapshot.push({ request, commit, expected: null }, never);
     const hook = join(scene.served, 'acme/shop.git/hooks/pre-receive');
@@ -47,12 +53,8 @@ describe('A push', () => {
     ['branch_protected', ['error: GH006: Protected branch update failed for refs/heads/x.']],
     ['branch_protected', ['GitLab: You are not allowed to push code to protected branches on this project.']],
   ])('shows why the host refuses it, on one line and without secrets: %s, %j', async (code, lines) => {
-    const scene = await createScene();
-    const mirror = scene.mirror();
-    const tree = await open(mirror, scene.request);
-    await writeFile(join(tree.folder, 'new'), 'new\n');
-    await using snapshot = await take(mirror, tree);
-    const commit = await snapshot.commit(change, never);
+    const { scene, snapshot: taken, commit } = await committed();
+    await using snapshot = taken;
     const hostile = [`\u001b[31m${token}\u0007`, 'https://me:password@example.com', 'é'.repeat(2000)];
     const script = ['#!/bin/sh', 'cat <<"END"', ...lines, ...hostile, 'END', 'exit 1', ''].join('\n');
     await writeFile(join(scene.served, 'acme/shop.git/hooks/pre-receive'), script, { mode: 0o755 });
