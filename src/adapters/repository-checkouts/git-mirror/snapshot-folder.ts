@@ -111,7 +111,7 @@ const refusals = [
   // Hosts report two pushes at once in several ways.
   [/stale info|fetch first|incorrect old value|already exists|failed to (?:lock|update ref)|cannot lock ref/u, 'branch_moved'],
   [/\(branch is currently checked out\)/u, 'branch_checked_out'],
-  // The words of GitHub (GH006) and GitLab. Other rules have others, such as GH013.
+  // In the messages of GitHub (GH006) and GitLab. Those about other rules, such as GH013, do not have it.
   [/protected branch/iu, 'branch_protected'],
   [/\[remote rejected\]/u, 'host_refused'],
 ] as const;
