@@ -90,7 +90,8 @@ export function dashboardDrafts(opened: () => { readonly scene: Scene; readonly 
     await expect.poll(() => message.inputValue()).toBe('and more');
     const problem = { type: 'about:blank', title: 'No', status: 409, detail: 'Not now.', code: 'conversation_not_ready' };
     await page.route(/messages$/, (route) => route.fulfill({ status: 409, json: problem }));
-    await page.keyboard.press('Enter');
+    // It is enabled when the message before is sent completely.
+    await page.getByRole('button', { name: /^(?:Send|Queue)$/ }).click();
     await page.getByText('Not now.').waitFor();
     expect(await message.inputValue()).toBe('and more');
   });
