@@ -51,8 +51,9 @@ export async function temporaryFolder(): Promise<string> {
 export async function startServer(options: ServerOptions = {}): Promise<Server> {
   const dataDir = options.dataDir ?? (await temporaryFolder());
   const env = cleanEnv({ SKEP_PORT: '0', SKEP_DATA_DIR: dataDir, SKEP_SANDBOX_RUNTIME: 'process', ...options.env });
-  if (options.config !== undefined) {
-    env['SKEP_CONFIG'] = join(await temporaryFolder(), 'skep.json');
+  const configFolder = options.config === undefined ? null : await temporaryFolder();
+  if (configFolder !== null) {
+    env['SKEP_CONFIG'] = join(configFolder, 'skep.json');
     await writeFile(env['SKEP_CONFIG'], JSON.stringify(options.config));
   }
   const child = spawn(process.execPath, [executable, 'serve'], { env, cwd: options.cwd ?? tmpdir(), stdio: ['ignore', 'pipe', 'pipe'] });
@@ -65,7 +66,10 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
     const url = /listens on (\S+)/.exec(output.stdout)?.[1];
     if (url !== undefined && output.stdout.includes('Try:')) resolve(url);
   });
-  const url = await Promise.race([listening, exited.then(([code]) => failed(code, output))]);
+  const started = Promise.race([listening, exited.then(([code]) => failed(code, output))]);
+  await Promise.allSettled([started]);
+  if (configFolder !== null) await removeFolder(configFolder);
+  const url = await started;
   const stop = async (): Promise<number | null> => {
     child.kill('SIGTERM');
     return (await exited)[0];
