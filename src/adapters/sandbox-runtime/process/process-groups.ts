@@ -30,16 +30,15 @@ export async function findMembers(
 ): Promise<ProcessEntry[]> {
   if (leader === null || leader.boot !== (await table.bootId())) return [];
   const candidates = (await table.all()).filter((process) => table.notBefore(process, leader.start));
-  const isMarked = (process: ProcessEntry): Promise<boolean | null> => table.hasVariable(process, variable, plan.mark);
 
   const group = candidates.filter((process) => process.group === leader.pid || process.session === leader.pid);
   const owner = candidates.find(({ pid }) => pid === leader.pid);
-  const isOwnGroup = owner === undefined ? isOfLaunch(await Promise.all(group.map(isMarked))) : owner.start === leader.start;
+  const isOwnGroup = owner === undefined ? isOfLaunch(await table.haveVariable(group, variable, plan.mark)) : owner.start === leader.start;
   const members = new Map(isOwnGroup ? group.map((process) => [process.pid, process]) : []);
   for (const process of candidates) if (known.has(identityOf(process))) members.set(process.pid, process);
 
   const others = candidates.filter(({ pid }) => !members.has(pid));
-  const marks = await Promise.all(others.map(isMarked));
+  const marks = await table.haveVariable(others, variable, plan.mark);
   for (const [index, process] of others.entries()) if (marks[index] === true) members.set(process.pid, process);
   // The loop also visits the members that it adds.
   for (const { pid } of members.values()) {

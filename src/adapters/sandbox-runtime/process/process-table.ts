@@ -36,10 +36,10 @@ export interface ProcessTable {
   notBefore(process: ProcessEntry, otherStart: string): boolean;
 
   /**
-   * Returns whether the process started with this variable and value in its environment. Null if it lives but shows no environment: it has
-   * none, has just started a program, or is about to end.
+   * Returns for each process whether it started with this variable and value in its environment. Null if it lives but shows no
+   * environment: it has none, has just started a program, or is about to end.
    */
-  hasVariable(process: ProcessEntry, variable: string, value: string): Promise<boolean | null>;
+  haveVariable(processes: readonly ProcessEntry[], variable: string, value: string): Promise<readonly (boolean | null)[]>;
 
   /** Returns the environment that the process started with, including `extraVariables`. Null if it can't be read any more. */
   environment(process: ProcessEntry): Promise<Readonly<Record<string, string>> | null>;
@@ -76,11 +76,7 @@ export function createProcTable(): ProcessTable {
       return entries.filter((entry) => entry !== null);
     },
     notBefore: ({ start }, otherStart) => Number(start) >= Number(otherStart),
-    async hasVariable({ pid }, variable, value) {
-      const environ = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => null);
-      if (environ === '') return (await find(pid)) === null ? false : null;
-      return `\0${environ ?? ''}`.includes(`\0${variable}=${value}\0`);
-    },
+    haveVariable: (processes, variable, value) => Promise.all(processes.map(({ pid }) => hasVariable(pid, variable, value))),
     async environment({ pid }) {
       const environ = await readFile(`/proc/${pid}/environ`).catch(() => null);
       if (environ === null || environ.length === 0) return null;
@@ -96,6 +92,12 @@ export function createProcTable(): ProcessTable {
       if (isSameProcess(leader)) send(-leader.pid, signal);
     },
   };
+}
+
+async function hasVariable(pid: number, variable: string, value: string): Promise<boolean | null> {
+  const environ = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => null);
+  if (environ === '') return (await find(pid)) === null ? false : null;
+  return `\0${environ ?? ''}`.includes(`\0${variable}=${value}\0`);
 }
 
 async function find(pid: number): Promise<ProcessEntry | null> {
@@ -150,11 +152,13 @@ export function createPsTable(): ProcessTable {
     find: async (pid) => (await list('-p', String(pid)))[0] ?? null,
     all: () => list('-A'),
     notBefore: ({ start }, otherStart) => !(Date.parse(start) < Date.parse(otherStart)),
-    async hasVariable({ pid }, variable, value) {
-      return ` ${await commandLine(pid)} `.includes(` ${variable}=${value} `);
+    async haveVariable(processes, variable, value) {
+      const lines = await commandLines(processes);
+      return processes.map(({ pid }) => ` ${lines.get(pid) ?? ''} `.includes(` ${variable}=${value} `));
     },
-    async environment({ pid }) {
-      const encoded = new RegExp(` ${environmentVariable}=([\\w-]+)(?: |$)`).exec(await commandLine(pid))?.[1];
+    async environment(process) {
+      const line = (await commandLines([process])).get(process.pid) ?? '';
+      const encoded = new RegExp(` ${environmentVariable}=([\\w-]+)(?: |$)`).exec(line)?.[1];
       return encoded === undefined ? null : Environment.parse(JSON.parse(Buffer.from(encoded, 'base64url').toString()));
     },
     // A line of `ps` can't be split into variables if a value contains a space.
@@ -164,25 +168,26 @@ export function createPsTable(): ProcessTable {
   };
 }
 
-/** Returns the arguments and then the environment of a process, in one line. */
-async function commandLine(pid: number): Promise<string> {
+/** Returns the arguments and then the environment of each process that lives, in one line. */
+async function commandLines(processes: readonly ProcessEntry[]): Promise<ReadonlyMap<number, string>> {
+  if (processes.length === 0) return new Map();
   const withEnvironment = process.platform === 'darwin' ? '-Eww' : 'eww';
-  return run('ps', [withEnvironment, '-o', 'command=', '-p', String(pid)], { maxBuffer: 64 << 20 }).then(
-    ({ stdout }) => stdout.trim(),
-    () => '',
-  );
+  const lines = await ps([withEnvironment, '-o', 'pid=,command=', '-p', processes.map(({ pid }) => pid).join(',')]);
+  return new Map(lines.map((line) => [Number.parseInt(line, 10), line.trim()]));
 }
 
 async function list(...selection: readonly string[]): Promise<ProcessEntry[]> {
+  return (await ps([...selection, '-o', columns])).flatMap((line) => parseLine(line) ?? []);
+}
+
+/** Returns the lines that `ps` writes. It exits with 1 if no process matches. */
+async function ps(args: readonly string[]): Promise<readonly string[]> {
   const env = { ...process.env, LC_ALL: 'C', TZ: 'UTC' };
-  // `ps` exits with 1 if no process matches.
-  const { stdout } = await run('ps', [...selection, '-o', columns], { env, maxBuffer: 64 << 20 }).catch(
-    (error: { readonly code?: unknown }) => {
-      if (error.code === 1) return { stdout: '' };
-      throw error;
-    },
-  );
-  return stdout.split('\n').flatMap((line) => parseLine(line) ?? []);
+  const { stdout } = await run('ps', args, { env, maxBuffer: 64 << 20 }).catch((error: { readonly code?: unknown }) => {
+    if (error.code === 1) return { stdout: '' };
+    throw error;
+  });
+  return stdout.split('\n');
 }
 
 function parseLine(line: string): ProcessEntry | null {
