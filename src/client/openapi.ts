@@ -106,9 +106,9 @@ export interface PortLinkRequest {
 
 export interface ExecutionRequest {
   /** The program and its arguments. */
-  readonly command?: readonly string[] | undefined;
+  readonly command?: readonly string[] | null | undefined;
   /** A shell command for `/bin/sh -c`, instead of `command`. */
-  readonly shell?: string | undefined;
+  readonly shell?: string | null | undefined;
   /** Added to the sandbox's own variables, for this command only. */
   readonly env?: Readonly<Record<string, string>> | undefined;
   /** Default: the working directory of the sandbox's spec. */
@@ -795,7 +795,7 @@ export interface Key {
   readonly is_own: boolean;
 }
 
-export interface NewKey {
+export interface CreatedKey {
   readonly id: string;
   readonly name: string;
   /** The owner of everything that the key creates. */
@@ -1106,9 +1106,9 @@ export interface Operations {
   'GET /api/v1/settings': { readonly response: SettingList };
   'GET /metrics': { readonly response: Response };
   'GET /api/v1/keys': { readonly response: KeyList };
-  'POST /api/v1/keys': { readonly body: KeyCreateRequest; readonly response: NewKey };
+  'POST /api/v1/keys': { readonly body: KeyCreateRequest; readonly response: CreatedKey };
   'DELETE /api/v1/keys/{key}': { readonly response: void };
-  'POST /api/v1/login': { readonly body: LoginRequest; readonly response: NewKey };
+  'POST /api/v1/login': { readonly body: LoginRequest; readonly response: CreatedKey };
   'GET /health': { readonly response: Health };
   'GET /ready': { readonly response: Readiness };
   'GET /api/v1/me': { readonly response: Caller };

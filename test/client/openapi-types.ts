@@ -15,7 +15,6 @@ interface Schema {
   readonly description?: string;
   readonly format?: string;
 }
-
 interface Parameter {
   readonly name: string;
   readonly in: 'path' | 'query' | 'header';
@@ -103,7 +102,7 @@ const parameterOf = (property: string): string => property.charAt(0).toUpperCase
 
 function declaration(name: string, schema: Schema, all: readonly (readonly [string, Schema])[]): string {
   const type = typeOf(extended(name, schema, all));
-  const isInterface = /^(?:\w+ & )?\{/.test(type) && schema.anyOf === undefined && schema.oneOf === undefined;
+  const isInterface = /^(?:\w+ & )?\{.*\}$/s.test(type) && schema.anyOf === undefined && schema.oneOf === undefined;
   const shown = isInterface ? `interface ${name} ${type.replace(/^(\w+) &/, 'extends $1')}` : `type ${name} = ${type};`;
   return `${comment(schema.description)}export ${shown}\n`;
 }
@@ -186,6 +185,7 @@ const union = (types: readonly string[]): string => [...new Set(types)].join(' |
 function typeOf(schema: Schema): string {
   const { $ref, type, anyOf, oneOf = anyOf, allOf, items, properties } = schema;
   if ($ref !== undefined) return $ref.replace('#/components/schemas/', '');
+  if (type === 'null') return 'null';
   if (schema.format === 'date-time' && type === 'string') return 'Timestamp';
   if (schema.const !== undefined) return literal(schema.const);
   if (schema.enum !== undefined) return union(schema.enum.map(literal));
@@ -194,7 +194,7 @@ function typeOf(schema: Schema): string {
   if (Array.isArray(type)) return union(type.map((one: string) => typeOf({ ...schema, type: one })));
   if (type === 'array') return `readonly ${typeOf(items ?? {}).replace(/^.*[|&].*$/s, '($&)')}[]`;
   if (type === 'object' || properties !== undefined) return objectOf(schema);
-  return ({ string: 'string', integer: 'number', number: 'number', boolean: 'boolean', null: 'null' } as const)[String(type)] ?? 'unknown';
+  return ({ string: 'string', integer: 'number', number: 'number', boolean: 'boolean' } as const)[String(type)] ?? 'unknown';
 }
 
 function objectOf(schema: Schema): string {

@@ -138,5 +138,5 @@ export const wholeNumber = (minimum: number, maximum: number) => {
   return z.string(form)
     .refine((text) => /^\d{1,15}$/.test(text) && Number(text) >= minimum && Number(text) <= maximum, form)
     .transform(Number)
-    .meta({ override: { type: 'integer', minimum, maximum } });
+    .meta({ override: { type: 'integer', minimum, maximum, ...(maximum >= 2 ** 31 && { format: 'int64' }) } });
 };

@@ -1,3 +1,4 @@
+import type { z } from 'zod';
 import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiResponseObject } from 'zod-openapi';
 import { packageVersion } from '../shared/package-version.ts';
 import { httpValidationErrorSchema, retryAfterHeader } from './common-schemas.ts';
@@ -6,6 +7,8 @@ import { problemSchema } from './problem-schema.ts';
 import { exampleBody, httpStatusOf, type ProblemCode } from './problems.ts';
 
 export type OpenApiDocument = ReturnType<typeof createDocument> & Record<string, unknown>;
+
+type JsonSchema = z.core.JSONSchema.JSONSchema;
 
 /** The version of the legacy API that this API is compatible with. */
 const interfaceVersion = '0.53.0';
@@ -37,18 +40,33 @@ export function openApiDocument(operations: readonly Operation[], product = 'ske
       },
     },
     {
-      override: ({ jsonSchema, io }) => {
-        // `format` says the same, and is shorter than zod's regular expression.
-        if (jsonSchema.format === 'date-time') delete jsonSchema.pattern;
-        // The type says the same.
-        if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
-        if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
-        // A later version may add fields to responses.
-        if (io === 'output' && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
-      },
+      override: ({ jsonSchema, io }) => simplify(jsonSchema, io),
     },
   );
   return { ...document };
+}
+
+/** Says the same in the forms that generators of clients know. */
+function simplify(schema: JsonSchema, io: 'input' | 'output'): void {
+  const { anyOf: [given, none, ...others] = [] } = schema;
+  if (typeof given?.type === 'string' && none?.type === 'null' && others.length === 0) {
+    delete schema.anyOf;
+    Object.assign(schema, { ...given, ...schema, type: [given.type, 'null'] }, given.enum && { enum: [...given.enum, null] });
+  }
+  if (Array.isArray(schema.type) && !schema.type.includes('null')) {
+    schema.anyOf = schema.type.map((type) => ({ type }));
+    delete schema.type;
+  }
+  // A property with a default would be required in the types of requests.
+  if (schema.default === null) delete schema.default;
+  if ([schema.type].flat().includes('integer') && !(Math.abs(schema.maximum ?? Infinity) < 2 ** 31)) schema.format = 'int64';
+  // `format` says the same, and is shorter than zod's regular expression.
+  if (schema.format === 'date-time') delete schema.pattern;
+  // The type says the same.
+  if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
+  if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
+  // A later version may add fields to responses.
+  if (io === 'output' && schema.additionalProperties === false) delete schema.additionalProperties;
 }
 
 /** Returns the servers of a router that is mounted at the path (empty at the root): the public address and a local one. */

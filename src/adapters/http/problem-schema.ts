@@ -3,7 +3,6 @@ import { fileTypes } from '../../domain/file-entry.ts';
 import { keyAccesses } from '../../domain/principal.ts';
 import { sandboxStatusSchema } from '../shared/event-data-schemas.ts';
 import { statusReason } from './common-schemas.ts';
-import { problemCodes } from './problems.ts';
 
 /** Members whose name says what they are. */
 const names = ['repository', 'branch', 'sandbox_id', 'conversation_id', 'permission_id', 'execution_id', 'key_id', 'provider', 'runtime'];
@@ -15,7 +14,9 @@ export const problemSchema = z
     title: z.string().meta({ description: 'The name of the HTTP status.' }),
     status: z.int().meta({ description: 'The HTTP status.' }),
     detail: z.string().meta({ description: 'What went wrong and what to do, as a sentence.' }),
-    code: z.enum(problemCodes.filter((code) => code !== 'invalid_request')).meta({ description: 'The name of the failure, for programs.' }),
+    // No enum, since a client with one could not read the failures of a later version.
+    code: z.string()
+      .meta({ description: 'The name of the failure, for programs. Expect codes that you do not know.', example: 'sandbox_not_found' }),
     retry_after_seconds: z.int().optional().meta({ description: 'In how many seconds to try again, as in the header `Retry-After`.' }),
     ...Object.fromEntries(names.map((name) => [name, z.string().optional()])),
     sandbox_status: sandboxStatusSchema.optional().meta({ description: 'The status, which does not allow the request.' }),

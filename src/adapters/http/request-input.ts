@@ -157,7 +157,7 @@ export function jsonReader(limitBytes = 256 * 1024): BodyReader {
   });
   return async (request, response) => {
     await runParser(parse, request, response, limitBytes);
-    return request.body === undefined ? {} : request.body;
+    return request.body ?? {};
   };
 }
 

@@ -12,6 +12,15 @@ interface Operation {
   readonly responses: Readonly<Record<string, unknown>>;
 }
 
+interface Schema {
+  readonly $ref?: string;
+  readonly type?: string | readonly string[];
+  readonly format?: string;
+  readonly default?: unknown;
+  readonly maximum?: number;
+  readonly anyOf?: readonly Schema[];
+}
+
 interface Document {
   readonly openapi: string;
   readonly info: unknown;
@@ -48,6 +57,23 @@ describe('the OpenAPI document', () => {
     // These need no key and no parameters, so there is no 4xx to document.
     const open = new Set(['~1health', '~1ready', '~1openapi.json', '~1docs'].map((path) => `#/paths/${path}/get/responses`));
     expect(shown.filter((one) => !(one.ruleId === 'operation-4xx-response' && open.has(one.at ?? '')) && !isWebSocket(one))).toEqual([]);
+  });
+
+  test('has only the forms of types that the generators of clients know', () => {
+    const schemas: Schema[] = [];
+    JSON.stringify(document, (_, value: unknown) => {
+      if (typeof value === 'object' && value !== null) schemas.push(value);
+      return value;
+    });
+    const nullable = ({ anyOf = [] }: Schema) => anyOf.some(({ type }) => type === 'null');
+    expect(schemas.filter((schema) => nullable(schema) && !schema.anyOf?.some(({ $ref }) => $ref !== undefined))).toEqual([]);
+    expect(schemas.filter(({ type }) => Array.isArray(type) && (type.length !== 2 || type[1] !== 'null'))).toEqual([]);
+    expect(schemas.filter((schema) => schema.default === null)).toEqual([]);
+    const large = ({ type, maximum = Infinity }: Schema) => [type].flat().includes('integer') && maximum >= 2 ** 31;
+    expect(new Set(schemas.filter(large).map(({ format }) => format))).toEqual(new Set(['int64']));
+    // In Go, a type `NewKey` has the name of the function that makes a `Key`.
+    const names = Object.keys(document.components.schemas);
+    expect(names.filter((name) => names.includes(name.replace(/^New/, '')) && name.startsWith('New'))).toEqual([]);
   });
 
   test('has the title, the version, the servers and the security scheme', () => {

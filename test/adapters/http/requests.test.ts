@@ -99,7 +99,6 @@ describe('request bodies', () => {
   test.each<[string, unknown, (string | number)[]]>([
     ['malformed JSON', '{"title":', ['body']],
     ['JSON that is not an object', '[]', ['body']],
-    ['null', 'null', ['body']],
     ['an unknown field', { titel: 'x' }, ['body', 'titel']],
     ['a long unknown field', { ['x'.repeat(300)]: 1 }, ['body', `${'x'.repeat(100)}...`]],
     ['the field __proto__', '{"__proto__":{"title":"x"}}', ['body', '__proto__']],
@@ -146,6 +145,8 @@ describe('request bodies', () => {
     for (const type of ['application/json', 'application/json; charset=UTF-8', 'application/vnd.acme+json']) {
       expect((await send({ 'Content-Type': type }, '{}')).status).toBe(201);
     }
+    // Generated clients send it if a caller gives no body.
+    expect((await send({ 'Content-Type': 'application/json' }, 'null')).status).toBe(201);
     for (const [headers, body, loc] of [
       [{ 'Content-Type': 'text/plain' }, '{}', ['header', 'content-type']],
       [{ 'Content-Type': 'application/x-www-form-urlencoded' }, 'a=b', ['header', 'content-type']],

@@ -33,7 +33,7 @@ const keyResource = z.object({
 const newKey = z.object({
   ...keyFields,
   key: z.string().meta({ description: 'The key itself. No later response shows it.' }),
-}).meta({ id: 'NewKey' });
+}).meta({ id: 'CreatedKey' });
 
 const keyCreateBody = z.strictObject({
   name: text(100).min(1).meta({ description: 'Must be unique among the keys that are not revoked.' }),

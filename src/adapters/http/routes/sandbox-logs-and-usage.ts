@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { flag, idPath, timestamp, wholeNumber } from '../common-schemas.ts';
-import { byteStream, operation, StreamedBody } from '../operation.ts';
+import { operation, StreamedBody } from '../operation.ts';
 import { presenter } from '../presenter.ts';
 
 const maxTailBytes = 1 << 20;
@@ -22,7 +22,7 @@ const logOperation = operation({
     'Does not resume a paused sandbox. Empty if the runtime has no log of the sandbox.',
   params: idPath,
   query: logQuery,
-  success: { status: 200, description: 'The log.', schema: byteStream, media: 'text/plain; charset=utf-8' },
+  success: { status: 200, description: 'The log.', schema: z.string(), media: 'text/plain; charset=utf-8' },
   failures: ['sandbox_not_found', 'runtime_unavailable', 'runtime_timeout'],
   handle: async (context, { params, query: { tail_bytes: tailBytes, follow = false } }) => {
     const { skep, scope } = context;
