@@ -68,9 +68,6 @@ interface Declaration<
   B extends z.ZodType = z.ZodType,
   R extends z.ZodType = z.ZodType,
 > {
-  readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete';
-  /** The path template, with `{name}` for a parameter. The value of `{repository_name}` can contain slashes. */
-  readonly path: string;
   readonly operationId: string;
   readonly tag: keyof typeof tags;
   readonly summary: string;
@@ -104,6 +101,9 @@ export const noContent = { status: 204, description: 'Done.' };
 export const byteStream = z.string().meta({ format: 'binary' });
 
 export interface Operation extends Omit<Declaration, 'handle'> {
+  readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete';
+  /** The path template, with `{name}` for a parameter. The value of `{repository_name}` can contain slashes. */
+  readonly path: string;
   /** Parses the request, the body last, performs the operation and returns the result. Throws `invalid_request` before it does anything. */
   readonly perform: (context: RequestContext) => Promise<unknown>;
 }
@@ -120,15 +120,17 @@ export function operation<
   H extends z.ZodObject = typeof emptySchema,
   B extends z.ZodType = z.ZodVoid,
   R extends z.ZodType = z.ZodVoid,
->(declaration: Declaration<P, Q, H, B, R>): Operation;
-export function operation({ handle, ...described }: Declaration): Operation {
-  const { params: path = emptySchema, query = emptySchema, headers = emptySchema, body } = described;
+>(method: Operation['method'], path: string, declaration: Declaration<P, Q, H, B, R>): Operation;
+export function operation(method: Operation['method'], path: string, { handle, ...described }: Declaration): Operation {
+  const { params = emptySchema, query = emptySchema, headers = emptySchema, body } = described;
   return {
     ...described,
+    method,
+    path,
     perform: async (context) => {
       const { request, response, http } = context;
       const input = {
-        params: readPath(path, request.params),
+        params: readPath(params, request.params),
         query: readQuery(query, context.query),
         headers: readHeaders(headers, request.headers),
       };

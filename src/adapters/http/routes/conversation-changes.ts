@@ -66,10 +66,8 @@ const patchMedia = 'text/x-diff; charset=utf-8';
 const archiveMedia = 'application/x-tar';
 const response = { status: 200, description: 'The changes.' };
 
-export const changeOperation = operation({
+export const changeOperation = operation('get', '/api/v1/app-conversations/{id}/changes', {
   tag: 'Conversations',
-  method: 'get',
-  path: '/api/v1/app-conversations/{id}/changes',
   operationId: 'get_app_conversation_changes',
   summary: 'Get the changes of a conversation',
   description:
@@ -115,10 +113,8 @@ const publishBody = z
   })
   .meta({ id: 'PublishRequest' });
 
-export const publishOperation = operation({
+export const publishOperation = operation('post', '/api/v1/app-conversations/{id}/publish', {
   tag: 'Conversations',
-  method: 'post',
-  path: '/api/v1/app-conversations/{id}/publish',
   operationId: 'publish_app_conversation_changes',
   summary: 'Publish the changes of a conversation',
   description:

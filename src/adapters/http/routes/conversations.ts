@@ -128,13 +128,11 @@ export function presentConversation({ conversation, sandboxStatus }: Conversatio
 
 const conversations = '/api/v1/app-conversations';
 const common = { tag: 'Conversations' } as const;
-const one = { ...common, path: `${conversations}/{id}`, params: idPath };
+const one = { ...common, params: idPath };
 
 export const conversationOperations = [
-  operation({
+  operation('post', conversations, {
     ...common,
-    method: 'post',
-    path: conversations,
     operationId: 'start_app_conversation',
     summary: 'Start a conversation',
     description:
@@ -163,10 +161,8 @@ export const conversationOperations = [
       return presentConversation(view);
     },
   }),
-  operation({
+  operation('get', conversations, {
     ...common,
-    method: 'get',
-    path: conversations,
     operationId: 'list_app_conversations',
     summary: 'List conversations',
     query: conversationListQuery,
@@ -181,18 +177,16 @@ export const conversationOperations = [
       return await readPage(context, `app-conversations/${order}`, query, read, presentConversation);
     },
   }),
-  operation({
+  operation('get', `${conversations}/{id}`, {
     ...one,
-    method: 'get',
     operationId: 'get_app_conversation',
     summary: 'Get a conversation',
     success: { status: 200, description: 'The conversation.', schema: conversationResource },
     failures: ['conversation_not_found'],
     handle: async ({ skep, scope }, { params }) => presentConversation(await skep.conversations.get(scope, params.id)),
   }),
-  operation({
+  operation('patch', `${conversations}/{id}`, {
     ...one,
-    method: 'patch',
     operationId: 'update_app_conversation',
     summary: 'Change the title of a conversation, or archive it',
     description:
@@ -206,9 +200,8 @@ export const conversationOperations = [
     handle: async ({ skep, scope }, { params, body }) =>
       presentConversation(await skep.conversations.update(scope, params.id, body)),
   }),
-  operation({
+  operation('delete', `${conversations}/{id}`, {
     ...one,
-    method: 'delete',
     operationId: 'delete_app_conversation',
     summary: 'Delete a conversation',
     description: 'Also deletes its sandbox, unless another conversation uses it. Deleting it again succeeds.',

@@ -111,7 +111,7 @@ function presentEvent(event: Event): z.output<typeof eventResource> {
   };
 }
 
-const common = { tag: 'Events', method: 'get' } as const;
+const common = { tag: 'Events' } as const;
 const streamForm = {
   status: 200,
   description: 'Server-sent events: `id` is the id of the event, `event` its kind, `data` an Event as JSON.',
@@ -124,9 +124,8 @@ const streamForm = {
 const changes: readonly EventKind[] = ['sandbox_moved', 'start_step', 'execution_changed', 'conversation_archived', 'conversation_deleted'];
 
 export const eventOperations = [
-  operation({
+  operation('get', '/api/v1/app-conversations/{id}/events', {
     ...common,
-    path: '/api/v1/app-conversations/{id}/events',
     operationId: 'list_app_conversation_events',
     summary: 'List the events of a conversation',
     description: 'Oldest first. Includes the events of its sandbox.',
@@ -137,9 +136,8 @@ export const eventOperations = [
     handle: async (context, { params, query }) =>
       await page(context, { conversationId: params.id, kinds: query.kinds }, `events/${params.id}`, query),
   }),
-  operation({
+  operation('get', '/api/v1/app-conversations/{id}/events/stream', {
     ...common,
-    path: '/api/v1/app-conversations/{id}/events/stream',
     operationId: 'stream_app_conversation_events',
     takesTicket: true,
     summary: 'Follow the events of a conversation',
@@ -152,9 +150,8 @@ export const eventOperations = [
     handle: async (context, { params, ...input }) =>
       await follow(context, { conversationId: params.id, kinds: input.query.kinds }, input, 0),
   }),
-  operation({
+  operation('get', '/api/v1/events', {
     ...common,
-    path: '/api/v1/events',
     operationId: 'list_events',
     summary: 'List status changes',
     description: 'Status changes of your sandboxes and conversations, why and by whom. Oldest first. For other events, set `kinds`.',
@@ -164,9 +161,8 @@ export const eventOperations = [
     handle: async (context, { query: { sandbox_id__eq: sandboxId, ...query } }) =>
       await page(context, { sandboxId, kinds: query.kinds ?? changes }, 'events', query),
   }),
-  operation({
+  operation('get', '/api/v1/events/ticket', {
     ...common,
-    path: '/api/v1/events/ticket',
     operationId: 'get_event_ticket',
     summary: 'Get a ticket for an event stream, or for attaching to an execution',
     success: { status: 200, description: 'The ticket.', schema: ticketResource },
@@ -177,9 +173,8 @@ export const eventOperations = [
       return { ticket, expires_at: toTimestamp(expiresAt) };
     },
   }),
-  operation({
+  operation('get', '/api/v1/events/stream', {
     ...common,
-    path: '/api/v1/events/stream',
     operationId: 'stream_events',
     takesTicket: true,
     summary: 'Follow status changes',

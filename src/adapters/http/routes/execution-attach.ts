@@ -32,10 +32,8 @@ const attachQuery = z.object({
   ticket: ticketQuery,
 });
 
-export const attachOperation = operation({
+export const attachOperation = operation('get', '/api/v1/sandboxes/{id}/executions/{execution_id}/attach', {
   tag: 'Executions',
-  method: 'get',
-  path: '/api/v1/sandboxes/{id}/executions/{execution_id}/attach',
   operationId: 'attach_to_execution',
   summary: 'Attach to an execution by a WebSocket',
   description:

@@ -73,10 +73,8 @@ const common = { tag: 'Executions' } as const;
 const runtimeFailures = ['runtime_unavailable', 'runtime_timeout'] as const;
 const executionFailures = ['sandbox_not_found', 'execution_not_found', ...runtimeFailures] as const;
 
-const run = operation({
+const run = operation('post', executions, {
   ...common,
-  method: 'post',
-  path: executions,
   operationId: 'run_execution',
   summary: 'Run a command in a sandbox',
   description: 'Responds when the command has started. The command continues if the connection is lost or the server stops.',
@@ -101,10 +99,8 @@ const run = operation({
   },
 });
 
-const list = operation({
+const list = operation('get', executions, {
   ...common,
-  method: 'get',
-  path: executions,
   operationId: 'list_executions',
   summary: 'List the executions of a sandbox',
   description: 'Newest first. The oldest executions that have ended are deleted over time.',
@@ -119,10 +115,8 @@ const list = operation({
   },
 });
 
-const get = operation({
+const get = operation('get', one, {
   ...common,
-  method: 'get',
-  path: one,
   operationId: 'get_execution',
   summary: 'Get an execution',
   params: executionPath,
@@ -132,10 +126,8 @@ const get = operation({
     presentExecution(await skep.executions.get(scope, params.id, params.execution_id)),
 });
 
-const remove = operation({
+const remove = operation('delete', one, {
   ...common,
-  method: 'delete',
-  path: one,
   operationId: 'delete_execution',
   summary: 'Delete an execution',
   description: 'Kills the command and everything that it started, and deletes its output. Deleting it again succeeds.',
@@ -145,10 +137,8 @@ const remove = operation({
   handle: async ({ skep, scope }, { params }) => await skep.executions.delete(scope, params.id, params.execution_id),
 });
 
-const output = operation({
+const output = operation('get', `${one}/output`, {
   ...common,
-  method: 'get',
-  path: `${one}/output`,
   operationId: 'get_execution_output',
   summary: 'Read the output of an execution',
   description: 'Returns the bytes from the offset on. After a lost connection, a client continues from the offset that it has reached.',
@@ -166,10 +156,8 @@ const output = operation({
   },
 });
 
-const input = operation({
+const input = operation('post', `${one}/input`, {
   ...common,
-  method: 'post',
-  path: `${one}/input`,
   operationId: 'write_execution_input',
   summary: 'Write to the input of an execution',
   description: 'Responds when the command has been given all bytes of the body. This waits while the command does not read.',
@@ -185,10 +173,8 @@ const input = operation({
   },
 });
 
-const signal = operation({
+const signal = operation('post', `${one}/signal`, {
   ...common,
-  method: 'post',
-  path: `${one}/signal`,
   operationId: 'signal_execution',
   summary: 'Send a signal to an execution',
   description: 'Sends the signal to its process group. If the execution has ended, nothing happens.',
@@ -200,10 +186,8 @@ const signal = operation({
     await skep.executions.signal(scope, params.id, params.execution_id, body.signal),
 });
 
-const resize = operation({
+const resize = operation('post', `${one}/resize`, {
   ...common,
-  method: 'post',
-  path: `${one}/resize`,
   operationId: 'resize_execution',
   summary: "Change the size of an execution's terminal",
   params: executionPath,

@@ -51,10 +51,8 @@ function contentOf(context: RequestContext): { readonly content: ReadableStream<
   return { content: takeBody(context), ...(length !== null && { size: Number(length) }) };
 }
 
-const read = operation({
+const read = operation('get', files, {
   ...common,
-  method: 'get',
-  path: files,
   operationId: 'read_file',
   summary: 'Read a file',
   description: 'Follows links within the sandbox. Serves one range; for several, returns the whole file. Does not resume the sandbox.',
@@ -74,10 +72,8 @@ const read = operation({
   },
 });
 
-const write = operation({
+const write = operation('put', files, {
   ...common,
-  method: 'put',
-  path: files,
   operationId: 'write_file',
   summary: 'Write a file',
   description:
@@ -100,10 +96,8 @@ const write = operation({
   },
 });
 
-const remove = operation({
+const remove = operation('delete', files, {
   ...common,
-  method: 'delete',
-  path: files,
   operationId: 'remove_file',
   summary: 'Remove a file',
   description: 'Removes a link itself, not its target. Counts as activity, but does not resume the sandbox.',
@@ -115,10 +109,8 @@ const remove = operation({
   },
 });
 
-const list = operation({
+const list = operation('get', directories, {
   ...common,
-  method: 'get',
-  path: directories,
   operationId: 'list_directory',
   summary: 'List a directory',
   description:
@@ -134,10 +126,8 @@ const list = operation({
   },
 });
 
-const make = operation({
+const make = operation('post', directories, {
   ...common,
-  method: 'post',
-  path: directories,
   operationId: 'make_directory',
   summary: 'Make a directory',
   description: 'Also creates missing parent directories. Counts as activity, but does not resume the sandbox.',
@@ -152,10 +142,8 @@ const make = operation({
   },
 });
 
-const readArchive = operation({
+const readArchive = operation('get', archive, {
   ...common,
-  method: 'get',
-  path: archive,
   operationId: 'read_archive',
   summary: 'Read a directory or a file as a tar',
   description: 'Names in the tar begin with the last segment of the path. Links are packed as links. Does not resume the sandbox.',
@@ -167,10 +155,8 @@ const readArchive = operation({
   },
 });
 
-const writeArchive = operation({
+const writeArchive = operation('put', archive, {
   ...common,
-  method: 'put',
-  path: archive,
   operationId: 'write_archive',
   summary: 'Unpack a tar below a directory',
   description:

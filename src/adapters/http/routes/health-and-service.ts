@@ -105,21 +105,19 @@ const caller = z
   })
   .meta({ id: 'Caller', description: 'Who makes the request.' });
 
-const common = { method: 'get', tag: 'Service', failures: [] } as const;
+const common = { tag: 'Service', failures: [] } as const;
 const open = { ...common, isPublic: true } as const;
 
 export const serviceOperations = [
-  operation({
+  operation('get', '/health', {
     ...open,
-    path: '/health',
     operationId: 'health',
     summary: 'Check that the server listens',
     success: { status: 200, description: 'It listens.', schema: health },
     handle: () => ({ status: 'ok' as const }),
   }),
-  operation({
+  operation('get', '/ready', {
     ...open,
-    path: '/ready',
     operationId: 'ready',
     summary: 'Check whether requests can be served',
     description:
@@ -132,26 +130,23 @@ export const serviceOperations = [
       return report;
     },
   }),
-  operation({
+  operation('get', '/api/v1/me', {
     ...common,
-    path: '/api/v1/me',
     operationId: 'get_caller',
     summary: 'Get the user and the access of the key',
     success: { status: 200, description: 'The user and the access of the key.', schema: caller },
     handle: ({ skep, principal }) =>
       presenter(caller)({ ...principal, repositories: principal.repositories ?? null, hasKeys: skep.auth.keys !== undefined }),
   }),
-  operation({
+  operation('get', '/openapi.json', {
     ...open,
-    path: '/openapi.json',
     operationId: 'openapi',
     summary: 'Get the OpenAPI document',
     success: { status: 200, description: 'An OpenAPI 3.1 document.', schema: z.looseObject({ openapi: z.string() }) },
     handle: ({ http, mount }) => ({ ...http.openApi(), servers: serversOf(http.options.publicUrl, mount) }),
   }),
-  operation({
+  operation('get', '/docs', {
     ...open,
-    path: '/docs',
     operationId: 'docs',
     summary: 'Read the API reference',
     success: { status: 200, description: 'An HTML page.', schema: z.string(), media: 'text/html; charset=utf-8' },

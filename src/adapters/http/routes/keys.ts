@@ -67,10 +67,8 @@ const common = { tag: 'Keys' } as const;
 const keys = '/api/v1/keys';
 
 export const keyOperations = [
-  operation({
+  operation('get', keys, {
     ...common,
-    method: 'get',
-    path: keys,
     operationId: 'list_keys',
     summary: 'List keys',
     description: 'Oldest first, with expired and revoked keys. An administrator gets the keys of all users; others only their own keys.',
@@ -81,10 +79,8 @@ export const keyOperations = [
       return { items: records.map((record) => presentKey(record, principal, skep.clock.now())) };
     },
   }),
-  operation({
+  operation('post', keys, {
     ...common,
-    method: 'post',
-    path: keys,
     operationId: 'create_key',
     summary: 'Create a key',
     description: 'Only for administrators whose own key is not limited to repositories.',
@@ -100,10 +96,8 @@ export const keyOperations = [
         ...(seconds !== undefined && { expiresInMs: seconds * 1000 }),
       })),
   }),
-  operation({
+  operation('delete', `${keys}/{key}`, {
     ...common,
-    method: 'delete',
-    path: `${keys}/{key}`,
     operationId: 'revoke_key',
     summary: 'Revoke a key',
     description: 'Takes effect at once, also for open streams. Revoking it again by its id succeeds.',
@@ -112,10 +106,8 @@ export const keyOperations = [
     failures: ['key_not_found', 'keys_unsupported'],
     handle: async ({ skep, principal }, { params }) => await skep.keys.revoke(principal, params.key),
   }),
-  operation({
+  operation('post', '/api/v1/login', {
     ...common,
-    method: 'post',
-    path: '/api/v1/login',
     operationId: 'log_in',
     summary: 'Log in with a link',
     description: 'Exchanges the code of a dashboard login link for a key. The code works once, within ten minutes.',

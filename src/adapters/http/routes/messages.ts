@@ -16,12 +16,11 @@ const cancelBody = z
   .meta({ id: 'TurnCancellation' });
 
 const conversation = '/api/v1/app-conversations/{id}';
-const common = { tag: 'Conversations', method: 'post', params: idPath } as const;
+const common = { tag: 'Conversations', params: idPath } as const;
 
 export const messageOperations = [
-  operation({
+  operation('post', `${conversation}/messages`, {
     ...common,
-    path: `${conversation}/messages`,
     operationId: 'send_app_conversation_message',
     summary: 'Send a message',
     description:
@@ -37,9 +36,8 @@ export const messageOperations = [
       return { message_id: messageId };
     },
   }),
-  operation({
+  operation('post', `${conversation}/cancel`, {
     ...common,
-    path: `${conversation}/cancel`,
     operationId: 'cancel_app_conversation_turn',
     summary: 'Stop the turn',
     description:
@@ -52,9 +50,8 @@ export const messageOperations = [
     handle: async ({ skep, scope }, { params, body }) =>
       presentConversation(await skep.conversations.cancel(scope, params.id, body.message_id)),
   }),
-  operation({
+  operation('post', `${conversation}/permissions/{permission_id}`, {
     ...common,
-    path: `${conversation}/permissions/{permission_id}`,
     operationId: 'answer_app_conversation_permission',
     summary: 'Answer a request for permission',
     params: z.object({ ...idPath.shape, permission_id: resourceId }),

@@ -57,11 +57,9 @@ function seconds(ms: number | null): number | null {
   return ms === null ? null : ms / 1000;
 }
 
-export const metricsOperation = operation({
-  method: 'get',
+export const metricsOperation = operation('get', '/metrics', {
   tag: 'Overview',
   adminOnly: true,
-  path: '/metrics',
   operationId: 'get_metrics',
   summary: 'Get metrics for Prometheus',
   description: "Needs an administrator's key, for example as `Authorization: Bearer`. The values are those of the overview of all owners.",

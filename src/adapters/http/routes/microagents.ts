@@ -73,9 +73,7 @@ function setAge({ skep, response }: RequestContext, confirmedAt: number | null):
 }
 
 export const microagentOperations = [
-  operation({
-    method: 'get',
-    path: '/api/user/repository/{repository_name}/microagents',
+  operation('get', '/api/user/repository/{repository_name}/microagents', {
     operationId: 'get_repository_microagents_api_user_repository__repository_name__microagents_get',
     tag: 'Microagents',
     summary: 'List the microagents of a repository',
@@ -94,9 +92,7 @@ export const microagentOperations = [
       return microagents.map((microagent) => presentMicroagent(microagent));
     },
   }),
-  operation({
-    method: 'get',
-    path: '/api/user/repository/{repository_name}/microagents/content',
+  operation('get', '/api/user/repository/{repository_name}/microagents/content', {
     operationId: 'get_microagent_content',
     tag: 'Microagents',
     summary: 'Read a microagent of a repository',

@@ -185,22 +185,20 @@ export type ShownSetting = Readonly<InCamelCase<z.output<typeof setting>>>;
 
 const settingList = z.object({ items: z.array(setting) }).meta({ id: 'SettingList' });
 
-const common = { method: 'get', tag: 'Overview', failures: [] } as const;
+const common = { tag: 'Overview', failures: [] } as const;
 
 export const overviewOperations = [
-  operation({
+  operation('get', '/api/v1/overview', {
     ...common,
-    path: '/api/v1/overview',
     operationId: 'get_overview',
     summary: 'Get the state of the deployment',
     description: 'What runs, what is paused and what fails, and why. The request is cheap: it can be sent every few seconds.',
     success: { status: 200, description: 'The overview.', schema: overview },
     handle: readOverview,
   }),
-  operation({
+  operation('get', '/api/v1/settings', {
     ...common,
     adminOnly: true,
-    path: '/api/v1/settings',
     operationId: 'list_settings',
     summary: 'List the settings of the server',
     description: "Needs an administrator's key. The values of secrets are not shown, only whether they are set.",

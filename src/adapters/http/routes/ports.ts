@@ -24,9 +24,7 @@ const portLink = z
   .meta({ id: 'PortLink', description: 'Gives everybody who has it access to one port of one sandbox, until it or your key expires.' });
 
 export const portOperations = [
-  operation({
-    method: 'post',
-    path: '/api/v1/sandboxes/{id}/ports/{port}/links',
+  operation('post', '/api/v1/sandboxes/{id}/ports/{port}/links', {
     operationId: 'create_port_link',
     tag: 'Sandboxes',
     summary: 'Create a link to a port',

@@ -30,12 +30,11 @@ const branch = z
   .object({ name: z.string(), commit: z.string().meta({ description: 'The id of its last commit.' }), is_default: z.boolean() })
   .meta({ id: 'Branch' });
 
-const common = { tag: 'Repositories', method: 'get' } as const;
+const common = { tag: 'Repositories' } as const;
 
 export const repositoryOperations = [
-  operation({
+  operation('get', '/api/v1/repositories/search', {
     ...common,
-    path: '/api/v1/repositories/search',
     operationId: 'search_repositories',
     summary: 'Search repositories',
     description:
@@ -64,9 +63,8 @@ export const repositoryOperations = [
       };
     },
   }),
-  operation({
+  operation('get', '/api/v1/repositories/{repository_name}/branches', {
     ...common,
-    path: '/api/v1/repositories/{repository_name}/branches',
     operationId: 'list_repository_branches',
     summary: 'List the branches of a repository',
     description: 'Sorted by name. An empty repository has none.',

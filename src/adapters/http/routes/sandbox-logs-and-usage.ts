@@ -11,10 +11,8 @@ const logQuery = z.object({
   follow: flag('Continue until the sandbox stops.'),
 });
 
-const logOperation = operation({
+const logOperation = operation('get', '/api/v1/sandboxes/{id}/logs', {
   tag: 'Sandboxes',
-  method: 'get',
-  path: '/api/v1/sandboxes/{id}/logs',
   operationId: 'get_sandbox_logs',
   summary: 'Read the log of a sandbox',
   description:
@@ -44,10 +42,8 @@ const sandboxUsage = z
   })
   .meta({ id: 'SandboxUsage' });
 
-const usageOperation = operation({
+const usageOperation = operation('get', '/api/v1/sandboxes/{id}/usage', {
   tag: 'Sandboxes',
-  method: 'get',
-  path: '/api/v1/sandboxes/{id}/usage',
   operationId: 'get_sandbox_usage',
   summary: 'Get the resource usage of a sandbox',
   description: 'Can take seconds if it has many files. Values that are not known are null, and so are CPU and memory unless it runs.',

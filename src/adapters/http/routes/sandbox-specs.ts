@@ -73,9 +73,7 @@ function presentSandboxSpec({ spec, createdAt }: DatedSpec, access: KeyAccess): 
   });
 }
 
-const search = operation({
-  method: 'get',
-  path: '/api/v1/sandbox-specs/search',
+const search = operation('get', '/api/v1/sandbox-specs/search', {
   operationId: 'search_sandbox_specs',
   tag: 'Sandbox specs',
   summary: 'List sandbox specs',

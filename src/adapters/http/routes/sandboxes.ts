@@ -103,13 +103,11 @@ const sandboxPauseBody = z.strictObject({ pause_kind: pauseKind.optional() }).me
 const sandboxes = '/api/v1/sandboxes';
 const common = { tag: 'Sandboxes' } as const;
 const theSandbox = { status: 200, description: 'The sandbox.', schema: sandboxResource };
-const one = { ...common, path: `${sandboxes}/{id}`, params: idPath };
-const action = { ...common, method: 'post', params: idPath, success: theSandbox } as const;
+const one = { ...common, params: idPath };
+const action = { ...one, success: theSandbox };
 
-const search = operation({
+const search = operation('get', `${sandboxes}/search`, {
   ...common,
-  method: 'get',
-  path: `${sandboxes}/search`,
   operationId: 'search_sandboxes',
   summary: 'List sandboxes',
   description: 'Newest first.',
@@ -127,10 +125,8 @@ const search = operation({
 export const sandboxOperations = [
   search,
   alias(search, sandboxes, 'list_sandboxes'),
-  operation({
+  operation('post', sandboxes, {
     ...common,
-    method: 'post',
-    path: sandboxes,
     operationId: 'start_sandbox',
     summary: 'Start a sandbox',
     description: 'Returns a STARTING sandbox. Get it again until it is RUNNING. If the runtime does not answer in time, it becomes ERROR.',
@@ -149,9 +145,8 @@ export const sandboxOperations = [
       return presentSandbox(sandbox, context);
     },
   }),
-  operation({
+  operation('get', `${sandboxes}/{id}`, {
     ...one,
-    method: 'get',
     operationId: 'get_sandbox',
     summary: 'Get a sandbox',
     success: theSandbox,
@@ -159,9 +154,8 @@ export const sandboxOperations = [
     handle: async (context, { params }) =>
       presentSandbox(await context.skep.sandboxes.get(context.scope, params.id), context),
   }),
-  operation({
+  operation('delete', `${sandboxes}/{id}`, {
     ...one,
-    method: 'delete',
     operationId: 'delete_sandbox',
     summary: 'Delete a sandbox',
     description:
@@ -171,9 +165,8 @@ export const sandboxOperations = [
     failures: ['sandbox_not_found'],
     handle: async ({ skep, scope }, { params }) => await skep.sandboxes.delete(scope, params.id),
   }),
-  operation({
+  operation('post', `${sandboxes}/{id}/pause`, {
     ...action,
-    path: `${sandboxes}/{id}/pause`,
     operationId: 'pause_sandbox',
     summary: 'Pause a sandbox',
     description: 'Pausing a paused sandbox changes nothing, except that `stop` stops a frozen one. See `pause_kind` of the response.',
@@ -182,9 +175,8 @@ export const sandboxOperations = [
     handle: async (context, { params, body }) =>
       presentSandbox(await context.skep.sandboxes.pause(context.scope, params.id, body.pause_kind), context),
   }),
-  operation({
+  operation('post', `${sandboxes}/{id}/resume`, {
     ...action,
-    path: `${sandboxes}/{id}/resume`,
     operationId: 'resume_sandbox',
     summary: 'Resume a sandbox',
     description: 'Resuming a running sandbox only counts as activity.',
@@ -195,9 +187,8 @@ export const sandboxOperations = [
     handle: async (context, { params }) =>
       presentSandbox(await context.skep.sandboxes.resume(context.scope, params.id), context),
   }),
-  operation({
+  operation('post', `${sandboxes}/{id}/adopt`, {
     ...action,
-    path: `${sandboxes}/{id}/adopt`,
     operationId: 'adopt_sandbox',
     adminOnly: true,
     summary: 'Give a sandbox in quarantine to an owner',

@@ -98,10 +98,8 @@ function onOneLine(text: string): string {
   return text.replaceAll(/\s+/g, ' ').trim();
 }
 
-export const transcriptOperation = operation({
+export const transcriptOperation = operation('get', '/api/v1/app-conversations/{id}/transcript', {
   tag: 'Conversations',
-  method: 'get',
-  path: '/api/v1/app-conversations/{id}/transcript',
   operationId: 'get_app_conversation_transcript',
   summary: 'Read what was said and done in a conversation',
   description: 'As far as events are kept; also of an archived conversation.',
