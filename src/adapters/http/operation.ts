@@ -1,4 +1,3 @@
-import type { WebSocket } from 'ws';
 import { z } from 'zod';
 import type { FailureCode } from '../../domain/failure.ts';
 import type { RequestContext } from './request-context.ts';
@@ -44,15 +43,6 @@ export class StreamedBody {
   }
 }
 
-/** A result that turns the connection into a WebSocket. */
-export class Upgrade {
-  readonly accept: (socket: WebSocket) => void;
-
-  constructor(accept: (socket: WebSocket) => void) {
-    this.accept = accept;
-  }
-}
-
 /** The git provider failures that any operation on a repository can return. */
 export const gitProviderFailures = ['provider_unauthorized', 'provider_failed', 'provider_rate_limited', 'provider_timeout'] as const;
 
@@ -92,7 +82,7 @@ interface Declaration<
   readonly handle: (
     context: RequestContext,
     input: { readonly params: z.output<P>; readonly query: z.output<Q>; readonly headers: z.output<H>; readonly body: z.output<B> },
-  ) => MaybePromise<z.output<R> | StreamedBody | Upgrade>;
+  ) => MaybePromise<z.output<R> | StreamedBody>;
 }
 
 /** The success of an operation that returns nothing. */

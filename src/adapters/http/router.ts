@@ -9,7 +9,7 @@ import { crossOrigin } from './cors.ts';
 import { addDashboard, dashboardFolder } from './dashboard.ts';
 import { ExecutionWriters } from './execution-writers.ts';
 import { openApiDocument, type OpenApiDocument } from './openapi.ts';
-import { StreamedBody, Upgrade, type Operation } from './operation.ts';
+import { StreamedBody, type Operation } from './operation.ts';
 import type { RouterOptions } from './http-options.ts';
 import { createPageTokens } from './page-token.ts';
 import { HttpProblem, problemOf, responseTo } from './problems.ts';
@@ -17,7 +17,6 @@ import { RequestContext, type HttpContext, type HttpErrorHandler, type HttpHandl
 import { jsonReader } from './request-input.ts';
 import { logRequest } from './request-log.ts';
 import { sendStream } from './send-stream.ts';
-import { acceptUpgrade } from './web-socket.ts';
 import { changeOperation, publishOperation } from './routes/conversation-changes.ts';
 import { conversationOperations } from './routes/conversations.ts';
 import { eventOperations, openTicket } from './routes/events.ts';
@@ -153,10 +152,8 @@ function operationHandler(operation: Operation): HttpHandler {
     const { status, media = 'application/json; charset=utf-8' } = operation.success;
     response.status(status);
     const value = await operation.perform(context);
-    if (value instanceof Upgrade) {
-      acceptUpgrade(context, value);
-      return;
-    }
+    // The connection is a WebSocket now.
+    if (status === 101) return;
     if (value !== undefined) response.set('Content-Type', value instanceof StreamedBody ? (value.media ?? media) : media);
     if (value instanceof StreamedBody) await sendStream(context, value);
     else if (value === undefined) send(context, null);

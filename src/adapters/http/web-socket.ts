@@ -1,8 +1,7 @@
 import { type IncomingMessage, type Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { WebSocketServer } from 'ws';
-import type { Upgrade } from './operation.ts';
+import { type WebSocket, WebSocketServer } from 'ws';
 import { HttpProblem } from './problems.ts';
 import type { RequestContext } from './request-context.ts';
 import { headerOf } from './request-input.ts';
@@ -52,20 +51,16 @@ function isAtOrBelow(path: string, url: string): boolean {
   return url.startsWith(path) && /^(?:[/?]|$)/.test(url.slice(path.length));
 }
 
-/** Throws unless the request asks for a WebSocket, and its page, if any, has an allowed origin. */
-export function requireWebSocket({ request, http }: RequestContext): void {
-  if (!upgradeHeads.has(request)) throw new HttpProblem('upgrade_required', {});
-  const { origin, host } = request.headers;
-  if (origin === undefined) return;
-  const { corsOrigins = [], publicUrl } = http.options;
-  const own = [publicUrl === undefined ? null : new URL(publicUrl).origin, `http://${host}`, `https://${host}`];
-  if (!corsOrigins.includes(origin) && !own.includes(origin)) throw new HttpProblem('origin_forbidden', {});
-}
-
-/** Turns the connection into a WebSocket and passes it to `accept`. */
-export function acceptUpgrade({ request, response }: RequestContext, { accept }: Upgrade): void {
+/**
+ * Returns a function that turns the connection into a WebSocket. Throws unless the request asks for one, and its page, if any, has an
+ * allowed origin.
+ */
+export function requireWebSocket({ request, http }: RequestContext): (accept: (socket: WebSocket) => void) => void {
   const head = upgradeHeads.get(request);
   if (head === undefined) throw new HttpProblem('upgrade_required', {});
-  response.status(101);
-  sockets.handleUpgrade(request, request.socket, head, accept);
+  const { origin, host } = request.headers;
+  const { corsOrigins = [], publicUrl } = http.options;
+  const own = [publicUrl === undefined ? null : new URL(publicUrl).origin, `http://${host}`, `https://${host}`];
+  if (origin !== undefined && !corsOrigins.includes(origin) && !own.includes(origin)) throw new HttpProblem('origin_forbidden', {});
+  return (accept) => sockets.handleUpgrade(request, request.socket, head, accept);
 }

@@ -2,7 +2,6 @@ import { z } from 'zod';
 import type { ConversationView } from '../../../application/conversations/conversations.ts';
 import { permissionPolicies } from '../../../domain/agent.ts';
 import { conversationSortOrders, conversationStartStatuses, agentStatuses } from '../../../domain/conversation.ts';
-import type { PageRequest } from '../../../domain/page.ts';
 import { sandboxStatusSchema } from '../../shared/event-data-schemas.ts';
 import { inCamelCase } from '../../shared/letter-case.ts';
 import {
@@ -173,8 +172,8 @@ export const conversationOperations = [
       const { sort_order: order, ids, title__contains: titleContains, sandbox_id__eq: sandboxId } = query;
       const created = { createdFrom: query.created_at__gte, createdBefore: query.created_at__lt };
       const filter = { ids, titleContains, sandboxId, ...created, updatedFrom: query.updated_at__gte, updatedBefore: query.updated_at__lt };
-      const read = (request: PageRequest) => skep.conversations.search(scope, filter, order, request);
-      return await readPage(context, `app-conversations/${order}`, query, read, presentConversation);
+      return await readPage(context, `app-conversations/${order}`, query, (page) =>
+        skep.conversations.search(scope, filter, order, page), presentConversation);
     },
   }),
   operation('get', `${conversations}/{id}`, {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { flag, resourceId, wholeNumber } from '../common-schemas.ts';
 import { ExecutionWebSocket } from '../execution-web-socket.ts';
-import { operation, Upgrade } from '../operation.ts';
+import { operation } from '../operation.ts';
 import type { RequestContext } from '../request-context.ts';
 import { defaultHeartbeatMs } from '../send-stream.ts';
 import { requireWebSocket } from '../web-socket.ts';
@@ -55,9 +55,9 @@ export const attachOperation = operation('get', '/api/v1/sandboxes/{id}/executio
 async function openAttachment(
   context: RequestContext, { id: sandboxId, execution_id: executionId }: z.output<typeof executionPath>,
   query: z.output<typeof attachQuery>,
-): Promise<Upgrade> {
+): Promise<void> {
   const { skep, scope, principal, http } = context;
-  requireWebSocket(context);
+  const upgrade = requireWebSocket(context);
   const { tty } = await skep.executions.get(scope, sandboxId, executionId);
   const ends = context.openStream();
   const read = (stream: 'stdout' | 'stderr', after = null as number | null) =>
@@ -68,5 +68,5 @@ async function openAttachment(
     takeover: query.takeover ?? false, windowBytes: query.window ?? Infinity, closeCode: () => (http.ending.aborted ? 1001 : 1008),
     heartbeatMs: http.options.heartbeatMs ?? defaultHeartbeatMs,
   };
-  return new Upgrade((socket) => void new ExecutionWebSocket(socket, attachment).serve());
+  upgrade((socket) => void new ExecutionWebSocket(socket, attachment).serve());
 }

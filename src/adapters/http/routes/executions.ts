@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { type ExecutionRecord, executionRecordStatuses } from '../../../domain/execution.ts';
-import type { PageRequest } from '../../../domain/page.ts';
 import {
   claimOf, flag, idempotencyHeaders, idPath, locationHeader, statusFields, statusFieldsOf, text, timestamp, signalName, terminalSize,
 } from '../common-schemas.ts';
@@ -110,8 +109,8 @@ const list = operation('get', executions, {
   failures: ['sandbox_not_found'],
   handle: async (context, { params, query }) => {
     const { skep, scope } = context;
-    const read = (request: PageRequest) => skep.executions.list(scope, params.id, request);
-    return await readPage(context, `executions/${params.id}`, query, read, presentExecution);
+    return await readPage(context, `executions/${params.id}`, query, (page) =>
+      skep.executions.list(scope, params.id, page), presentExecution);
   },
 });
 

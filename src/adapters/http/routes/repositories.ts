@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import type { SearchPage } from '../../../application/repositories/repositories.ts';
-import type { PageRequest } from '../../../domain/page.ts';
 import { sentenceOfFailure } from '../../shared/status-and-error-messages.ts';
 import { text } from '../common-schemas.ts';
 import { gitProviderFailures, operation } from '../operation.ts';
@@ -50,13 +49,13 @@ export const repositoryOperations = [
     handle: async (context, { query }) => {
       const { skep: { repositories }, principal, closed } = context;
       let failures: SearchPage['failures'] = [];
-      const read = async (request: PageRequest) => {
-        const page = await repositories.search(query.query, principal.repositories ?? null, request, closed);
-        ({ failures } = page);
-        return page;
-      };
+      const page = await readPage(context, `repositories/${query.query}`, query, async (request) => {
+        const found = await repositories.search(query.query, principal.repositories ?? null, request, closed);
+        ({ failures } = found);
+        return found;
+      }, presenter(repository));
       return {
-        ...(await readPage(context, `repositories/${query.query}`, query, read, presenter(repository))),
+        ...page,
         failures: failures.map(({ gitProvider, failure }) => (
           { git_provider: gitProvider, code: failure.code, detail: sentenceOfFailure(failure) }
         )),
@@ -74,8 +73,8 @@ export const repositoryOperations = [
     failures: ['repository_not_found', 'listing_unsupported', ...gitProviderFailures],
     handle: async (context, { params: { repository_name: name }, query }) => {
       const { skep: { repositories }, principal, closed } = context;
-      const read = (request: PageRequest) => repositories.branches(name, principal.repositories ?? null, request, closed);
-      return await readPage(context, `branches/${name}`, query, read, presenter(branch));
+      return await readPage(context, `branches/${name}`, query, (page) =>
+        repositories.branches(name, principal.repositories ?? null, page, closed), presenter(branch));
     },
   }),
 ];

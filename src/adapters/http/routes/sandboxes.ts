@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { expiresAt } from '../../../domain/idle-policy.ts';
-import type { PageRequest } from '../../../domain/page.ts';
 import { pauseKinds, pauseOf, type Sandbox } from '../../../domain/sandbox.ts';
 import { eventActors, sandboxStatusSchema } from '../../shared/event-data-schemas.ts';
 import {
@@ -117,8 +116,8 @@ const search = operation('get', `${sandboxes}/search`, {
   handle: async (context, { query }) => {
     const { skep, scope } = context;
     const filter = { status: query.status__eq, specId: query.sandbox_spec_id__eq, metadata: query.metadata__eq };
-    const read = (request: PageRequest) => skep.sandboxes.search(scope, filter, request);
-    return await readPage(context, 'sandboxes', query, read, (sandbox) => presentSandbox(sandbox, context));
+    return await readPage(context, 'sandboxes', query, (page) => skep.sandboxes.search(scope, filter, page), (sandbox) =>
+      presentSandbox(sandbox, context));
   },
 });
 
