@@ -48,7 +48,7 @@ export const locationHeader = z.object({
 });
 
 export const retryAfterHeader = z.object({
-  'Retry-After': z.int().min(1).meta({ description: 'After how many seconds to try again.' }),
+  'Retry-After': z.int().min(1).describe('After how many seconds to try again.'),
 });
 
 export const idempotencyHeaders = z.object({
@@ -56,7 +56,7 @@ export const idempotencyHeaders = z.object({
     .string()
     .regex(/^[\x21-\x7e]{1,255}$/, 'must be 1 to 255 visible ASCII characters')
     .optional()
-    .meta({ description: 'Makes the request safe to repeat: a second request with the same key gets the response of the first.' }),
+    .describe('Makes the request safe to repeat: a second request with the same key gets the response of the first.'),
 });
 
 /** Returns the claim of a request with an idempotency key. `asked` is everything that the request asks for. */
@@ -88,7 +88,7 @@ export function presentReason(reason: Reason): StatusReason {
 }
 
 export const statusFields = {
-  status_detail: z.string().nullable().meta({ description: 'The reason, as a sentence.' }),
+  status_detail: z.string().nullable().describe('The reason, as a sentence.'),
   status_reason: statusReason.nullable(),
 };
 
@@ -115,7 +115,7 @@ export const terminalSize = z
 /** One mistake in a request. */
 const validationError = z
   .object({
-    loc: z.array(z.union([z.string(), z.int()])).meta({ description: 'The location. The first item is path, query, header or body.' }),
+    loc: z.array(z.union([z.string(), z.int()])).describe('The location. The first item is path, query, header or body.'),
     msg: z.string(),
     type: z.string(),
   })

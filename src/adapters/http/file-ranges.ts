@@ -8,18 +8,17 @@ import { HttpProblem } from './problems.ts';
 
 export const rangeHeaders = z.object({
   'Range': z.string().optional().meta({ description: 'The range of bytes to read.', example: 'bytes=0-1023' }),
-  'If-Range': z.string().optional().meta({ description: 'An `ETag`. If the file has changed since, the whole file is returned.' }),
-  'If-None-Match': z.string().optional().meta({ description: 'An `ETag`. If the file is unchanged, the response is 304 without a body.' }),
+  'If-Range': z.string().optional().describe('An `ETag`. If the file has changed since, the whole file is returned.'),
+  'If-None-Match': z.string().optional().describe('An `ETag`. If the file is unchanged, the response is 304 without a body.'),
 });
 
 export const writeConditions = z.object({
-  'If-Match': z.string().optional()
-    .meta({ description: 'An `ETag`. If the file has another one, the response is 412; with `*`, if there is no file.' }),
+  'If-Match': z.string().optional().describe('An `ETag`. If the file has another one, the response is 412; with `*`, if there is no file.'),
   'If-None-Match': z.string().optional().meta({ description: 'With `*`, the response is 412 if there is a file.', example: '*' }),
 });
 
 export const validators = z.object({
-  'ETag': z.string().meta({ description: 'Changes with the content.' }),
+  'ETag': z.string().describe('Changes with the content.'),
   'Last-Modified': z.string(),
 });
 

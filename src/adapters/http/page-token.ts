@@ -12,7 +12,7 @@ export const pageQuery = {
     // A token for repositories or branches can contain a long name.
     .max(8192)
     .optional()
-    .meta({ description: 'The `next_page_id` of the previous page of the same list in the same order.' }),
+    .describe('The `next_page_id` of the previous page of the same list in the same order.'),
   limit: wholeNumber(1, 100).default(100).meta({ description: 'The maximum number of items.', override: { default: 100 } }),
 };
 
@@ -20,7 +20,7 @@ export function pageSchema<T extends z.ZodType>(item: T, id: string) {
   return z
     .object({
       items: z.array(item),
-      next_page_id: z.string().nullable().meta({ description: 'Send it as `page_id` to get the next page. Null on the last page.' }),
+      next_page_id: z.string().nullable().describe('Send it as `page_id` to get the next page. Null on the last page.'),
     })
     .meta({ id });
 }

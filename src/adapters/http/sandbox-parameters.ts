@@ -25,7 +25,7 @@ const env = boundedRecord(limits.variables, variableName, text(limits.envCharact
 const metadataKey = text(limits.metadataKey).regex(/^[^=\u0000-\u001f\u007f]+$/, 'must not be empty or contain = or a control character');
 
 /** A field for which null and a missing value mean the same: the spec decides. */
-const optional = <S extends z.ZodType>(schema: S, description: string) => schema.nullish().meta({ description });
+const optional = <S extends z.ZodType>(schema: S, description: string) => schema.nullish().describe(description);
 
 export const sandboxParameterFields = {
   env: optional(env, "Variables for the sandbox's command. They are added to those of the spec, or replace them. No response shows them."),
@@ -52,8 +52,7 @@ export const sandboxParameterFields = {
 
 /** The fields of a request that starts a sandbox. */
 export const sandboxStartFields = {
-  sandbox_spec_id: specId.nullable().default(null)
-    .meta({ description: 'The spec of the new sandbox. Default: the first spec of the deployment.' }),
+  sandbox_spec_id: specId.nullable().default(null).describe('The spec of the new sandbox. Default: the first spec of the deployment.'),
   ...sandboxParameterFields,
 };
 

@@ -9,7 +9,7 @@ export const eventActors = ['user', 'agent', 'skep', 'runtime'] as const satisfi
 
 export const sandboxStatusSchema = z.enum(sandboxStatuses).meta({ id: 'SandboxStatus' });
 
-const channel = z.enum(['answer', 'thought']).meta({ description: '`thought` shows how the agent came to its answer.' });
+const channel = z.enum(['answer', 'thought']).describe('`thought` shows how the agent came to its answer.');
 const startStatus = z.enum(conversationStartStatuses);
 const executionStatus = z.enum(agentStatuses).nullable();
 const sandboxStatus = sandboxStatusSchema.nullable();

@@ -6,20 +6,20 @@ import { byteStream, gitProviderFailures, operation, StreamedBody } from '../ope
 import { presenter } from '../presenter.ts';
 import { branchName, pullRequestFields } from './conversations.ts';
 
-const fileMode = z.string().nullable().meta({ description: 'As git has it: 100644, 100755, 120000 (link) or 160000 (submodule).' });
-const lines = z.int().nullable().meta({ description: 'Null if the file is binary.' });
+const fileMode = z.string().nullable().describe('As git has it: 100644, 100755, 120000 (link) or 160000 (submodule).');
+const lines = z.int().nullable().describe('Null if the file is binary.');
 
 const fileChange = z
   .object({
     path: z.string(),
     status: z.enum(fileChangeStatuses),
-    old_path: z.string().nullable().meta({ description: 'The path before a rename.' }),
+    old_path: z.string().nullable().describe('The path before a rename.'),
     old_mode: fileMode,
     mode: fileMode,
     binary: z.boolean(),
     lines_added: lines,
     lines_removed: lines,
-    committed: z.boolean().meta({ description: 'Whether the last commit contains the current content of the file.' }),
+    committed: z.boolean().describe('Whether the last commit contains the current content of the file.'),
   })
   .meta({ id: 'FileChange' });
 
@@ -35,31 +35,31 @@ const publication = z
   })
   .meta({ id: 'Publication', description: 'Where the changes were pushed to.' });
 
-const complete = z.boolean().meta({
-  description: 'False if work is left out: files that git could not read, changes in a git repository inside the work tree, '
+const complete = z.boolean().describe(
+  'False if work is left out: files that git could not read, changes in a git repository inside the work tree, '
     + 'commits of other branches, tags, stashes or work trees, or what may have been done after the changes were saved.',
-});
+);
 
 const published = publication.extend({ complete }).meta({ id: 'PublishResponse', description: 'Where the changes were pushed to.' });
 
 const changes = z
   .object({
     kept_at: timestamp.nullable()
-      .meta({ description: 'When the changes were saved, if the sandbox does not run. Null if they were read from the sandbox now.' }),
-    start_commit: z.string().nullable().meta({ description: 'The commit that it started from. Null if the repository was empty.' }),
+      .describe('When the changes were saved, if the sandbox does not run. Null if they were read from the sandbox now.'),
+    start_commit: z.string().nullable().describe('The commit that it started from. Null if the repository was empty.'),
     start_branch: z.string().nullable(),
-    head_commit: z.string().nullable().meta({ description: 'The last commit in the sandbox.' }),
+    head_commit: z.string().nullable().describe('The last commit in the sandbox.'),
     complete,
-    commits: z.array(agentCommit).meta({ description: 'Newest first, at most 1,000.' }),
-    files: z.array(fileChange).meta({ description: 'All files that changed since the start, committed or not; sorted by path.' }),
-    published: z.array(publication).meta({ description: 'The branches that were pushed, each with its last commit.' }),
+    commits: z.array(agentCommit).describe('Newest first, at most 1,000.'),
+    files: z.array(fileChange).describe('All files that changed since the start, committed or not; sorted by path.'),
+    published: z.array(publication).describe('The branches that were pushed, each with its last commit.'),
   })
   .meta({ id: 'ConversationChanges' });
 
 const changeQuery = z.object({
   format: z.enum(['json', 'patch', 'archive']).default('json')
-    .meta({ description: '`patch` is for `git apply --binary`; `archive` is a tar of the work tree.' }),
-  path: text(4096).min(1).optional().meta({ description: 'Only this file, as a patch.' }),
+    .describe('`patch` is for `git apply --binary`; `archive` is a tar of the work tree.'),
+  path: text(4096).min(1).optional().describe('Only this file, as a patch.'),
 });
 
 const patchMedia = 'text/x-diff; charset=utf-8';
@@ -95,21 +95,21 @@ export const changeOperation = operation('get', '/api/v1/app-conversations/{id}/
 const pullRequestBody = z
   .strictObject({
     title: text(255).regex(/^(?=.*\S)[^\r\n]*$/u, 'must be one line, and not blank'),
-    body: text(60_000).default('').meta({ description: 'As Markdown.' }),
+    body: text(60_000).default('').describe('As Markdown.'),
     base: branchName.optional()
-      .meta({ description: 'The branch to merge into. Default: the default branch for a new pull request; an open one keeps its base.' }),
-    draft: z.boolean().default(false).meta({ description: 'Whether a new pull request is a draft. An open one does not change.' }),
+      .describe('The branch to merge into. Default: the default branch for a new pull request; an open one keeps its base.'),
+    draft: z.boolean().default(false).describe('Whether a new pull request is a draft. An open one does not change.'),
   })
   .meta({ id: 'PullRequestRequest' });
 
 const publishBody = z
   .strictObject({
     branch: branchName.optional()
-      .meta({ description: 'Any branch but the default branch of the repository. Default: a branch for this conversation only.' }),
+      .describe('Any branch but the default branch of the repository. Default: a branch for this conversation only.'),
     commit_message: text(10_000).regex(/\S/u, 'must not be blank').optional()
-      .meta({ description: 'The message of the commit with the uncommitted files. Default: the title of the conversation.' }),
+      .describe('The message of the commit with the uncommitted files. Default: the title of the conversation.'),
     pull_request: pullRequestBody.optional()
-      .meta({ description: 'Opens a pull request (in GitLab a merge request), or updates the open one of the branch.' }),
+      .describe('Opens a pull request (in GitLab a merge request), or updates the open one of the branch.'),
   })
   .meta({ id: 'PublishRequest' });
 

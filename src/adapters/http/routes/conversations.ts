@@ -30,14 +30,14 @@ export const conversationResource = z
     selected_repository: z.string().nullable(),
     selected_branch: z.string().nullable(),
     git_provider: z.string().nullable().meta({ description: 'The provider that serves the repository.', example: 'github' }),
-    start_status: z.enum(conversationStartStatuses).meta({ description: 'The step that its start has reached.' }),
-    execution_status: z.enum(agentStatuses).nullable().meta({ description: 'What its agent does; null if it has no agent.' }),
+    start_status: z.enum(conversationStartStatuses).describe('The step that its start has reached.'),
+    execution_status: z.enum(agentStatuses).nullable().describe('What its agent does; null if it has no agent.'),
     ...statusFields,
     pull_requests: z.array(z.object({ branch: z.string(), ...pullRequestFields }).meta({ id: 'PublishedPullRequest' }))
-      .meta({ description: 'The pull requests that its publications opened or updated.' }),
+      .describe('The pull requests that its publications opened or updated.'),
     created_at: timestamp,
     updated_at: timestamp,
-    archived_at: timestamp.nullable().meta({ description: 'When it was archived. After that, nothing runs in it.' }),
+    archived_at: timestamp.nullable().describe('When it was archived. After that, nothing runs in it.'),
   })
   .meta({ id: 'AppConversation', description: 'A conversation with an agent, which runs in a sandbox.' });
 
@@ -55,9 +55,9 @@ const branchPattern = /^(?![-/.]|refs\/|(?:HEAD|@)$)(?!.*(?:\.\.|\/[/.]|@\{|\.lo
 export const branchName = text(255).regex(branchPattern, 'must be a branch name that git takes, without refs/heads/');
 
 /** A field for which null and a missing value mean the same. */
-const orNull = <S extends z.ZodType>(schema: S, description: string) => schema.nullable().default(null).meta({ description });
+const orNull = <S extends z.ZodType>(schema: S, description: string) => schema.nullable().default(null).describe(description);
 
-const filter = <S extends z.ZodType>(schema: S, description: string) => schema.optional().meta({ description });
+const filter = <S extends z.ZodType>(schema: S, description: string) => schema.optional().describe(description);
 
 /** All fields are optional; the refinements check the combinations. */
 const conversationStartBody = z
@@ -94,7 +94,7 @@ const conversationStartBody = z
 const conversationUpdateBody = z
   .strictObject({
     title: text(maxTitle).nullable().optional(),
-    archived: z.boolean().optional().meta({ description: 'True archives the conversation. This cannot be undone.' }),
+    archived: z.boolean().optional().describe('True archives the conversation. This cannot be undone.'),
   })
   .meta({ id: 'AppConversationUpdateRequest', example: { archived: true } });
 
@@ -104,7 +104,7 @@ const conversationListQuery = z.object({
   sort_order: z
     .enum(conversationSortOrders)
     .default('CREATED_AT_DESC')
-    .meta({ description: 'Sort order; equal values are sorted by id.' }),
+    .describe('Sort order; equal values are sorted by id.'),
   title__contains: filter(text(maxTitle), 'Only conversations whose title contains this text. Case and accents are ignored.'),
   created_at__gte: filter(timeQuery, 'Only those created at this time or later. RFC 3339; write the + of an offset as %2B.'),
   created_at__lt: filter(timeQuery, 'Only those created before this time.'),

@@ -13,13 +13,12 @@ import { createSealedTokens } from '../sealed-tokens.ts';
 import { eventStreamMedia, serverSentEvents } from '../send-stream.ts';
 
 const eventFields = {
-  id: z.int().meta({ description: 'The position in the event log. Later events have greater ids.' }),
+  id: z.int().describe('The position in the event log. Later events have greater ids.'),
   at: timestamp,
   conversation_id: z.string().nullable(),
   sandbox_id: z.string().nullable(),
-  actor: z.enum(eventActors).meta({
-    description: 'Who caused the event: a user of the API, the agent, Skep itself, or something that the runtime reported.',
-  }),
+  actor: z.enum(eventActors)
+    .describe('Who caused the event: a user of the API, the agent, Skep itself, or something that the runtime reported.'),
   reason: statusFields.status_detail,
   status_reason: statusFields.status_reason,
 };
@@ -40,22 +39,22 @@ const eventPage = pageSchema(eventResource, 'EventPage');
 
 const kinds = list(z.array(z.enum(eventKinds).meta({ id: 'EventKind' })))
   .optional()
-  .meta({ description: 'Only events of these kinds. Repeat the parameter for each kind.' });
+  .describe('Only events of these kinds. Repeat the parameter for each kind.');
 
 const eventId = wholeNumber(0, 999_999_999_999_999);
 
 const eventPageQuery = z.object({
   ...pageQuery,
   kinds,
-  after: eventId.optional().meta({ description: 'Begin after the event with this id. `page_id` overrides it.' }),
+  after: eventId.optional().describe('Begin after the event with this id. `page_id` overrides it.'),
 });
 
 const changesPageQuery = eventPageQuery.extend({
-  sandbox_id__eq: resourceId.optional().meta({ description: 'Only events of this sandbox.' }),
+  sandbox_id__eq: resourceId.optional().describe('Only events of this sandbox.'),
 });
 
 export const ticketQuery = z.string().optional()
-  .meta({ description: 'A ticket instead of the key, for browsers: they cannot send the header with the key here.' });
+  .describe('A ticket instead of the key, for browsers: they cannot send the header with the key here.');
 
 const eventStreamQuery = z.object({
   kinds,
@@ -63,13 +62,11 @@ const eventStreamQuery = z.object({
   after: z
     .union([eventId, z.literal('latest')], { error: 'must be the id of an event, or latest' })
     .optional()
-    .meta({
-      description: 'Begin after the event with this id. `0`: the beginning of the log. `latest`: its end. `Last-Event-ID` overrides it.',
-    }),
+    .describe('Begin after the event with this id. `0`: the beginning of the log. `latest`: its end. `Last-Event-ID` overrides it.'),
 });
 
 const eventStreamHeaders = z.object({
-  'Last-Event-ID': eventId.optional().meta({ description: 'The id of the last event seen. Browsers send it when they reconnect.' }),
+  'Last-Event-ID': eventId.optional().describe('The id of the last event seen. Browsers send it when they reconnect.'),
 });
 
 /** An open stream continues after its ticket expires. The sealing secret is never stored, so access logs reveal no API key. */
@@ -77,7 +74,7 @@ const ticketLifeMs = 60_000;
 
 const ticketResource = z
   .object({
-    ticket: z.string().meta({ description: 'Send it as the query parameter `ticket`.' }),
+    ticket: z.string().describe('Send it as the query parameter `ticket`.'),
     expires_at: timestamp,
   })
   .meta({ id: 'EventTicket', description: 'Replaces the key in the URL of a stream or WebSocket: browsers cannot send headers there.' });
@@ -93,7 +90,7 @@ export function openTicket({ skep }: RequestContext, ticket: string): string {
 }
 
 const eventStreamHead = z.object({
-  'Last-Event-ID': z.int().meta({ description: 'The id after which the stream begins. Reconnect with it if you have seen no event yet.' }),
+  'Last-Event-ID': z.int().describe('The id after which the stream begins. Reconnect with it if you have seen no event yet.'),
 });
 
 function presentEvent(event: Event): z.output<typeof eventResource> {

@@ -11,7 +11,7 @@ export const executionPath = z.object({ id: resourceId, execution_id: resourceId
 const maxOffset = 999_999_999_999_999;
 
 /** A query parameter that is an offset in bytes. */
-export const offset = (description: string) => wholeNumber(0, maxOffset).optional().meta({ description });
+export const offset = (description: string) => wholeNumber(0, maxOffset).optional().describe(description);
 
 export const holdQuery = flag(
   'While output is followed: the command waits while this client is behind, as for the reader of a pipe, so no output is dropped. Works ' +
@@ -23,12 +23,11 @@ const attachQuery = z.object({
   after_stderr: offset('The same for standard error.'),
   takeover: flag("Take the writer's place."),
   hold: holdQuery,
-  window: wholeNumber(65_536, 1 << 30).optional().meta({
-    description:
-      'The server sends at most about this many bytes that the client has not confirmed with `{"read": bytes}`, and confirms input with ' +
-      '`{"passed": bytes}`. For clients whose WebSocket can not stop reading; they send at most 1 MiB of input that is not passed on. ' +
-      'Default: no limit.',
-  }),
+  window: wholeNumber(65_536, 1 << 30).optional().describe(
+    'The server sends at most about this many bytes that the client has not confirmed with `{"read": bytes}`, and confirms input with ' +
+    '`{"passed": bytes}`. For clients whose WebSocket can not stop reading; they send at most 1 MiB of input that is not passed on. ' +
+    'Default: no limit.',
+  ),
   ticket: ticketQuery,
 });
 

@@ -14,18 +14,18 @@ const executionResource = z
     id: z.string(),
     sandbox_id: z.string(),
     command: z.array(z.string()),
-    stdin: z.boolean().meta({ description: 'Whether it takes input.' }),
-    tty: z.boolean().meta({ description: 'Whether it runs in a terminal.' }),
+    stdin: z.boolean().describe('Whether it takes input.'),
+    tty: z.boolean().describe('Whether it runs in a terminal.'),
     status: z.enum(executionRecordStatuses)
-      .meta({ description: '`lost`: the exit code is not known, for example because the sandbox was stopped before the command ended.' }),
+      .describe('`lost`: the exit code is not known, for example because the sandbox was stopped before the command ended.'),
     ...statusFields,
     exit_code: z.int().nullable()
-      .meta({ description: 'Null unless the status is `exited`. If a signal ended the command, 128 plus the number of the signal.' }),
-    durable: z.boolean().meta({ description: 'Whether the command continues, and its output is kept, when the server stops.' }),
-    stdout_bytes: z.int().meta({ description: 'How many bytes it has written. In a list, this may be an earlier number.' }),
+      .describe('Null unless the status is `exited`. If a signal ended the command, 128 plus the number of the signal.'),
+    durable: z.boolean().describe('Whether the command continues, and its output is kept, when the server stops.'),
+    stdout_bytes: z.int().describe('How many bytes it has written. In a list, this may be an earlier number.'),
     stderr_bytes: z.int(),
     started_at: timestamp,
-    deadline: timestamp.nullable().meta({ description: 'When it is killed (SIGKILL) if it still runs.' }),
+    deadline: timestamp.nullable().describe('When it is killed (SIGKILL) if it still runs.'),
     ended_at: timestamp.nullable(),
   })
   .meta({ id: 'Execution', description: 'A command in a sandbox.' });
@@ -38,14 +38,14 @@ const variables = z
 const runBody = z
   .strictObject({
     command: z.array(word).min(1).nullable().default(null).meta({ description: 'The program and its arguments.', example: ['ls', '-l'] }),
-    shell: word.min(1).nullable().default(null).meta({ description: 'A shell command for `/bin/sh -c`, instead of `command`.' }),
-    env: variables.default({}).meta({ description: "Added to the sandbox's own variables, for this command only." }),
+    shell: word.min(1).nullable().default(null).describe('A shell command for `/bin/sh -c`, instead of `command`.'),
+    env: variables.default({}).describe("Added to the sandbox's own variables, for this command only."),
     working_dir: text(4096).regex(/^\//, 'must be an absolute path').nullable().default(null)
-      .meta({ description: "Default: the working directory of the sandbox's spec." }),
+      .describe("Default: the working directory of the sandbox's spec."),
     timeout_seconds: z.int().min(1).max(30 * 86_400).nullable().default(null)
-      .meta({ description: 'After this time the command is killed (SIGKILL), also after a restart of the server.' }),
-    stdin: z.boolean().optional().meta({ description: 'Whether the command gets input. Default: true with a terminal, otherwise false.' }),
-    tty: terminalSize.nullable().default(null).meta({ description: 'Runs it in a terminal of this size.' }),
+      .describe('After this time the command is killed (SIGKILL), also after a restart of the server.'),
+    stdin: z.boolean().optional().describe('Whether the command gets input. Default: true with a terminal, otherwise false.'),
+    tty: terminalSize.nullable().default(null).describe('Runs it in a terminal of this size.'),
   })
   .refine(({ command, shell }) => (command === null) !== (shell === null), 'must have either command or shell')
   .meta({ id: 'ExecutionRequest' });

@@ -14,12 +14,12 @@ const octal = /^0?[0-7]{3,4}$/;
 const fileResource = z
   .object({
     name: z.string(),
-    path: z.string().meta({ description: 'The absolute path. Bytes that are not UTF-8 are replaced by U+FFFD.' }),
-    type: z.enum(fileTypes).meta({ description: '`other` is a device, a pipe or a socket.' }),
-    size: z.int().meta({ description: 'The length of a file in bytes. Without meaning for other types.' }),
+    path: z.string().describe('The absolute path. Bytes that are not UTF-8 are replaced by U+FFFD.'),
+    type: z.enum(fileTypes).describe('`other` is a device, a pipe or a socket.'),
+    size: z.int().describe('The length of a file in bytes. Without meaning for other types.'),
     mode: z.string().meta({ description: 'The permission bits, octal.', example: '0644' }),
     modified_at: timestamp,
-    target: z.string().nullable().meta({ description: 'The target of a symbolic link; null for other types.' }),
+    target: z.string().nullable().describe('The target of a symbolic link; null for other types.'),
   })
   .meta({ id: 'FileEntry', description: 'A file, directory or link in a sandbox.' });
 
@@ -33,7 +33,7 @@ const path = text(4096).regex(/^\//, 'must be an absolute path')
 const depth = wholeNumber(1, 32).default(1)
   .meta({ description: 'How many levels to list. 1: only the entries of the directory itself.', override: { default: 1 } });
 const mode = z.string().regex(octal, 'must be an octal number such as 0644').optional()
-  .meta({ description: 'The permission bits, octal. Default: those of the existing file, or 0644 for a new file.' });
+  .describe('The permission bits, octal. Default: those of the existing file, or 0644 for a new file.');
 
 const bytes = 'application/octet-stream';
 const files = '/api/v1/sandboxes/{id}/files';

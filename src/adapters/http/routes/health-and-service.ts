@@ -24,7 +24,7 @@ const readinessReport = z
   .object({
     status: z
       .enum(['ready', 'degraded', 'not_ready'])
-      .meta({ description: '`degraded`: the server works, but a part other than the store does not answer.' }),
+      .describe('`degraded`: the server works, but a part other than the store does not answer.'),
     parts: z.array(partReadiness),
   })
   .meta({ id: 'Readiness', description: 'Whether the server can handle requests, and whether each part of the deployment answers.' });
@@ -94,14 +94,14 @@ function monitor({ part, adapter, check }: Component, { clock, logger }: Skep, k
 
 const caller = z
   .object({
-    user_id: z.string().meta({ description: 'The owner of everything that the key creates.' }),
+    user_id: z.string().describe('The owner of everything that the key creates.'),
     key_name: z.string(),
     access: z.enum(keyAccesses),
     repositories: z
       .array(z.string())
       .nullable()
-      .meta({ description: 'The repositories that the key can list, clone and publish to, as patterns (`acme/*`). Null: all.' }),
-    has_keys: z.boolean().meta({ description: 'Whether keys can be listed, made and revoked over HTTP.' }),
+      .describe('The repositories that the key can list, clone and publish to, as patterns (`acme/*`). Null: all.'),
+    has_keys: z.boolean().describe('Whether keys can be listed, made and revoked over HTTP.'),
   })
   .meta({ id: 'Caller', description: 'Who makes the request.' });
 

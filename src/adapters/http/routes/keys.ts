@@ -6,47 +6,46 @@ import { text, timestamp } from '../common-schemas.ts';
 import { operation } from '../operation.ts';
 import { presenter } from '../presenter.ts';
 
-const access = z.enum(keyAccesses).meta({
-  description: '`full` can read and change everything that its user owns; `read` can only read it; `admin` can read and change everything.',
-});
+const access = z.enum(keyAccesses)
+  .describe('`full` can read and change everything that its user owns; `read` can only read it; `admin` can read and change everything.');
 
 const patterns = z.array(z.string()).nullable()
-  .meta({ description: 'The repositories that it can list, clone and publish to, as patterns (`acme/*`). Null: all.' });
+  .describe('The repositories that it can list, clone and publish to, as patterns (`acme/*`). Null: all.');
 
 const keyFields = {
   id: z.string(),
   name: z.string(),
-  user_id: z.string().meta({ description: 'The owner of everything that the key creates.' }),
+  user_id: z.string().describe('The owner of everything that the key creates.'),
   access,
   repositories: patterns,
   created_at: timestamp,
-  expires_at: timestamp.nullable().meta({ description: 'Null: never.' }),
+  expires_at: timestamp.nullable().describe('Null: never.'),
 };
 
 const keyResource = z.object({
   ...keyFields,
   revoked_at: timestamp.nullable(),
   state: z.enum(['valid', 'expired', 'revoked']),
-  is_own: z.boolean().meta({ description: 'Whether it is the key of this request.' }),
+  is_own: z.boolean().describe('Whether it is the key of this request.'),
 }).meta({ id: 'Key', description: 'An API key, without the key itself.' });
 
 const newKey = z.object({
   ...keyFields,
-  key: z.string().meta({ description: 'The key itself. No later response shows it.' }),
+  key: z.string().describe('The key itself. No later response shows it.'),
 }).meta({ id: 'CreatedKey' });
 
 const keyCreateBody = z.strictObject({
-  name: text(100).min(1).meta({ description: 'Must be unique among the keys that are not revoked.' }),
-  user_id: text(100).min(1).optional().meta({ description: 'The owner of what the key creates. Default: your own user.' }),
+  name: text(100).min(1).describe('Must be unique among the keys that are not revoked.'),
+  user_id: text(100).min(1).optional().describe('The owner of what the key creates. Default: your own user.'),
   access: access.default('full'),
   repositories: z.array(text(1024)).max(100).nullable().optional()
-    .meta({ description: 'Default: all repositories. A key for some repositories only needs a user of its own.' }),
-  expires_in_seconds: z.int().min(1).max(100 * 365 * 86_400).optional().meta({ description: 'Default: the key does not expire.' }),
-  format: z.enum(keyFormats).default('skep').meta({ description: "The form of the key. E2B's clients accept only `e2b`." }),
+    .describe('Default: all repositories. A key for some repositories only needs a user of its own.'),
+  expires_in_seconds: z.int().min(1).max(100 * 365 * 86_400).optional().describe('Default: the key does not expire.'),
+  format: z.enum(keyFormats).default('skep').describe("The form of the key. E2B's clients accept only `e2b`."),
 }).meta({ id: 'KeyCreateRequest', example: { name: 'ci', access: 'full', expires_in_seconds: 2_592_000 } });
 
 const loginBody = z.strictObject({
-  code: text(200).min(1).meta({ description: 'The part of the login link after `#/login/`.' }),
+  code: text(200).min(1).describe('The part of the login link after `#/login/`.'),
 }).meta({ id: 'LoginRequest' });
 
 const toKey = presenter(keyResource);
@@ -101,7 +100,7 @@ export const keyOperations = [
     operationId: 'revoke_key',
     summary: 'Revoke a key',
     description: 'Takes effect at once, also for open streams. Revoking it again by its id succeeds.',
-    params: z.object({ key: text(100).min(1).meta({ description: 'The id of the key, or its name.' }) }),
+    params: z.object({ key: text(100).min(1).describe('The id of the key, or its name.') }),
     success: { status: 204, description: 'It is revoked.' },
     failures: ['key_not_found', 'keys_unsupported'],
     handle: async ({ skep, principal }, { params }) => await skep.keys.revoke(principal, params.key),

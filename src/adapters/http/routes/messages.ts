@@ -4,15 +4,15 @@ import { operation } from '../operation.ts';
 import { conversationResource, message, presentConversation } from './conversations.ts';
 
 const messageAccepted = z
-  .object({ message_id: z.string().meta({ description: 'The events of its turn have this id.' }) })
+  .object({ message_id: z.string().describe('The events of its turn have this id.') })
   .meta({ id: 'MessageAccepted', description: 'The message is stored, and will be sent to the agent.' });
 
 const permissionAnswerBody = z
-  .strictObject({ option_id: text(255).min(1).meta({ description: 'One of the options that the event `permission_requested` offers.' }) })
+  .strictObject({ option_id: text(255).min(1).describe('One of the options that the event `permission_requested` offers.') })
   .meta({ id: 'PermissionAnswer', example: { option_id: 'allow' } });
 
 const cancelBody = z
-  .strictObject({ message_id: resourceId.nullable().default(null).meta({ description: 'Null: the message of the present turn.' }) })
+  .strictObject({ message_id: resourceId.nullable().default(null).describe('Null: the message of the present turn.') })
   .meta({ id: 'TurnCancellation' });
 
 const conversation = '/api/v1/app-conversations/{id}';

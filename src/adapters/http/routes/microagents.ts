@@ -10,9 +10,7 @@ import type { RequestContext } from '../request-context.ts';
 const microagentFields = {
   name: z.string().meta({ description: 'The path below the microagents directory, without the file extension.', example: 'deploy/aws' }),
   path: z.string().meta({ description: "Relative to the repository's root.", example: '.skep/microagents/deploy/aws.md' }),
-  created_at: timestamp.meta({
-    description: 'The time of the first commit of the default branch that has the path. RFC 3339, in UTC.',
-  }),
+  created_at: timestamp.describe('The time of the first commit of the default branch that has the path. RFC 3339, in UTC.'),
 };
 
 const microagentResource = z
@@ -22,24 +20,22 @@ const microagentResource = z
 const frontMatterProblem = z
   .object({
     code: z.string().meta({ examples: ['not_yaml', 'triggers'], description: 'The problem, for programs. Any version can add codes.' }),
-    detail: z.string().meta({ description: 'What is wrong, as a sentence.' }),
-    line: z.int().min(1).nullable().meta({ description: 'The line of the file. Null if the problem has no single line.' }),
+    detail: z.string().describe('What is wrong, as a sentence.'),
+    line: z.int().min(1).nullable().describe('The line of the file. Null if the problem has no single line.'),
   })
   .meta({ id: 'FrontMatterProblem' });
 
 const microagentContentResource = z
   .object({
     ...microagentFields,
-    content: z.string().meta({
-      description:
-        'The text after the front matter, or the whole text if there is no valid front matter. Bytes that are not UTF-8 are replaced by ' +
-        'U+FFFD. A byte order mark is removed.',
-    }),
-    triggers: z.array(z.string()).meta({ description: 'Words in a message that activate it. Empty if the front matter has none.' }),
-    front_matter: z.record(z.string(), z.unknown()).nullable().meta({
-      description: 'The YAML mapping between two `---` lines at the beginning of the file. Null if there is no valid one.',
-    }),
-    front_matter_problem: frontMatterProblem.nullable().meta({ description: 'What is wrong with the front matter.' }),
+    content: z.string().describe(
+      'The text after the front matter, or the whole text if there is no valid front matter. Bytes that are not UTF-8 are replaced by ' +
+      'U+FFFD. A byte order mark is removed.',
+    ),
+    triggers: z.array(z.string()).describe('Words in a message that activate it. Empty if the front matter has none.'),
+    front_matter: z.record(z.string(), z.unknown()).nullable()
+      .describe('The YAML mapping between two `---` lines at the beginning of the file. Null if there is no valid one.'),
+    front_matter_problem: frontMatterProblem.nullable().describe('What is wrong with the front matter.'),
     git_provider: z.string().meta({ example: 'github' }),
   })
   .meta({ id: 'MicroagentContentResponse', description: 'A microagent with its content.' });

@@ -25,27 +25,27 @@ const problem = z.object({
   id: z.string(),
   user_id: z.string(),
   sandbox_spec_id: z.string(),
-  title: z.string().nullable().meta({ description: 'The title of a conversation; null for a sandbox.' }),
+  title: z.string().nullable().describe('The title of a conversation; null for a sandbox.'),
   status: z.enum([...new Set([...sandboxStatuses, ...conversationStartStatuses])])
-    .meta({ description: 'The status of the sandbox, or the step that the start of the conversation has reached.' }),
+    .describe('The status of the sandbox, or the step that the start of the conversation has reached.'),
   ...statusFields,
-  since: timestamp.meta({ description: 'When the sandbox got this status, or when the conversation was last changed.' }),
+  since: timestamp.describe('When the sandbox got this status, or when the conversation was last changed.'),
 }).meta({ id: 'OverviewProblem', description: 'A sandbox or conversation that failed, or that takes more than a minute to start.' });
 
 const starts = z.object({
-  since: timestamp.meta({ description: 'The counts begin here: an hour ago, or when this server was started.' }),
+  since: timestamp.describe('The counts begin here: an hour ago, or when this server was started.'),
   succeeded: count,
   failed: count,
-  from_pool: count.meta({ description: 'How many of the successful starts used a sandbox from a pool.' }),
-  p50_ms: z.number().nullable().meta({ description: 'The time from the request until RUNNING. Null if no start succeeded.' }),
+  from_pool: count.describe('How many of the successful starts used a sandbox from a pool.'),
+  p50_ms: z.number().nullable().describe('The time from the request until RUNNING. Null if no start succeeded.'),
   p95_ms: z.number().nullable(),
 }).meta({ id: 'OverviewStarts' });
 
 const limit = z.object({
   limit: z.string().meta({ example: 'running_per_owner' }),
-  max: z.int().nullable().meta({ description: 'Null is no limit.' }),
+  max: z.int().nullable().describe('Null is no limit.'),
   used: count,
-  user_id: z.string().nullable().meta({ description: 'For a limit per owner: the owner that is nearest to the limit.' }),
+  user_id: z.string().nullable().describe('For a limit per owner: the owner that is nearest to the limit.'),
 }).meta({ id: 'OverviewLimit' });
 
 const upcoming = z.object({
@@ -62,39 +62,39 @@ const pool = z.object({
   target: count,
   running: count,
   starting: count,
-  hits: count.meta({ description: 'Starts that found a sandbox in the pool, since this server started.' }),
-  misses: count.meta({ description: 'Starts that found the pool empty, since this server started.' }),
-  failure_detail: z.string().nullable().meta({ description: 'Why the last sandbox of the pool was lost. Null if one started since.' }),
+  hits: count.describe('Starts that found a sandbox in the pool, since this server started.'),
+  misses: count.describe('Starts that found the pool empty, since this server started.'),
+  failure_detail: z.string().nullable().describe('Why the last sandbox of the pool was lost. Null if one started since.'),
   failure_reason: statusReason.nullable(),
 }).meta({ id: 'OverviewPool' });
 
 const deployment = z.object({
   pools: z.array(pool),
   disk: z.object({ total_bytes: bytes, free_bytes: bytes, used_percent: z.number(), limit_percent: z.number() }).nullable()
-    .meta({ description: 'The disk of the sandboxes, at the last sweep. Null if the runtime does not know it.' }),
+    .describe('The disk of the sandboxes, at the last sweep. Null if the runtime does not know it.'),
   memory: z.object({
-    server_bytes: bytes.meta({ description: 'The memory of the server process.' }),
-    machine_free_bytes: bytes.meta({ description: 'The free memory of the machine of the server.' }),
+    server_bytes: bytes.describe('The memory of the server process.'),
+    machine_free_bytes: bytes.describe('The free memory of the machine of the server.'),
     machine_total_bytes: bytes,
-    agents_held_bytes: bytes.meta({ description: "The agents' output that is kept in memory." }),
+    agents_held_bytes: bytes.describe("The agents' output that is kept in memory."),
     agents_max_bytes: bytes,
   }),
 }).meta({ id: 'OverviewDeployment' });
 
 const overview = z.object({
   at: timestamp,
-  scope: z.enum(['all', 'own']).meta({ description: '`all`: everything, for an administrator. `own`: only what your user owns.' }),
+  scope: z.enum(['all', 'own']).describe('`all`: everything, for an administrator. `own`: only what your user owns.'),
   sandboxes: z.object({ by_status: countSchema(sandboxStatuses), in_quarantine: count }),
   conversations: z.object({
     by_start_status: countSchema(conversationStartStatuses),
-    by_execution_status: countSchema(agentStatuses).meta({ description: 'Only conversations with an agent.' }),
-  }).meta({ description: 'Without archived ones.' }),
-  problems: z.array(problem).meta({ description: 'The newest 20 sandboxes and the newest 20 conversations.' }),
+    by_execution_status: countSchema(agentStatuses).describe('Only conversations with an agent.'),
+  }).describe('Without archived ones.'),
+  problems: z.array(problem).describe('The newest 20 sandboxes and the newest 20 conversations.'),
   starts,
   limits: z.array(limit),
-  upcoming: z.array(upcoming).meta({ description: 'The next 20, the soonest first, as of the last sweep.' }),
-  parts: z.array(partReadiness).meta({ description: 'The store, the runtime and the git providers. Only an administrator gets details.' }),
-  deployment: deployment.nullable().meta({ description: 'For administrators only.' }),
+  upcoming: z.array(upcoming).describe('The next 20, the soonest first, as of the last sweep.'),
+  parts: z.array(partReadiness).describe('The store, the runtime and the git providers. Only an administrator gets details.'),
+  deployment: deployment.nullable().describe('For administrators only.'),
 }).meta({ id: 'Overview', description: 'An overview of the state of the deployment.' });
 
 function sumByWord<W extends string>(
@@ -175,9 +175,9 @@ const setting = z.object({
   variable: z.string().nullable()
     .meta({ description: 'The environment variable. Null if only the configuration file can set it.', example: 'SKEP_GIT_TIMEOUT' }),
   source: z.enum(['environment', 'file', 'default']),
-  value: z.string().nullable().meta({ description: 'As a text for people. Null if there is none, and always null for a secret.' }),
+  value: z.string().nullable().describe('As a text for people. Null if there is none, and always null for a secret.'),
   is_secret: z.boolean(),
-  form: z.string().meta({ description: 'Which values are allowed, as a text for people.' }),
+  form: z.string().describe('Which values are allowed, as a text for people.'),
 }).meta({ id: 'Setting' });
 
 /** A setting in the form that administrators see. */

@@ -9,14 +9,13 @@ import type { RequestContext } from '../request-context.ts';
 
 const portPath = z.object({
   id: resourceId,
-  port: wholeNumber(1, 65_535).meta({ description: "One of the ports in the sandbox's spec." }),
+  port: wholeNumber(1, 65_535).describe("One of the ports in the sandbox's spec."),
 });
 
 const longestSeconds = 7 * 24 * 60 * 60;
 
 const portLinkBody = z.strictObject({
-  expires_in_seconds: z.int().min(1).max(longestSeconds).default(3600)
-    .meta({ description: 'How long the link, and pages opened by it, can be used.' }),
+  expires_in_seconds: z.int().min(1).max(longestSeconds).default(3600).describe('How long the link, and pages opened by it, can be used.'),
 }).meta({ id: 'PortLinkRequest' });
 
 const portLink = z

@@ -18,15 +18,15 @@ const repository = z
 const searchFailure = z.object({
   git_provider: z.string().meta({ example: 'github' }),
   code: z.string().meta({ description: 'The code of the failure, as in an error response.', example: 'provider_failed' }),
-  detail: z.string().meta({ description: 'The failure, as a sentence.' }),
+  detail: z.string().describe('The failure, as a sentence.'),
 });
 
 const repositoryPage = pageSchema(repository, 'RepositoryPage').extend({
-  failures: z.array(searchFailure).meta({ description: 'The git providers that failed. Their repositories are missing on this page.' }),
+  failures: z.array(searchFailure).describe('The git providers that failed. Their repositories are missing on this page.'),
 }).meta({ id: 'RepositoryPage' });
 
 const branch = z
-  .object({ name: z.string(), commit: z.string().meta({ description: 'The id of its last commit.' }), is_default: z.boolean() })
+  .object({ name: z.string(), commit: z.string().describe('The id of its last commit.'), is_default: z.boolean() })
   .meta({ id: 'Branch' });
 
 const common = { tag: 'Repositories' } as const;

@@ -6,8 +6,7 @@ import { presenter } from '../presenter.ts';
 const maxTailBytes = 1 << 20;
 
 const logQuery = z.object({
-  tail_bytes: wholeNumber(0, maxTailBytes).optional()
-    .meta({ description: 'Only the last bytes, at most this many. Default: everything that is kept.' }),
+  tail_bytes: wholeNumber(0, maxTailBytes).optional().describe('Only the last bytes, at most this many. Default: everything that is kept.'),
   follow: flag('Continue until the sandbox stops.'),
 });
 
@@ -32,12 +31,12 @@ const logOperation = operation('get', '/api/v1/sandboxes/{id}/logs', {
 
 const sandboxUsage = z
   .object({
-    cpu_ms: z.int().nullable().meta({ description: 'CPU time since its last start, in milliseconds.' }),
-    cpu_percent: z.number().nullable().meta({ description: 'CPU use over about the last second. 100 is one full CPU.' }),
+    cpu_ms: z.int().nullable().describe('CPU time since its last start, in milliseconds.'),
+    cpu_percent: z.number().nullable().describe('CPU use over about the last second. 100 is one full CPU.'),
     memory_bytes: z.int().nullable(),
-    memory_limit_bytes: z.int().nullable().meta({ description: 'Also null if there is no limit.' }),
-    disk_bytes: z.int().nullable().meta({ description: 'The size of the files that it added or changed.' }),
-    pids: z.int().nullable().meta({ description: 'How many processes and threads it has.' }),
+    memory_limit_bytes: z.int().nullable().describe('Also null if there is no limit.'),
+    disk_bytes: z.int().nullable().describe('The size of the files that it added or changed.'),
+    pids: z.int().nullable().describe('How many processes and threads it has.'),
     at: timestamp,
   })
   .meta({ id: 'SandboxUsage' });

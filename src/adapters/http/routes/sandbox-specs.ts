@@ -14,7 +14,7 @@ const sandboxResources = z
   .object({
     cpus: z.number().nullable(),
     memory_bytes: z.int().nullable(),
-    pids: z.int().nullable().meta({ description: 'Processes and threads.' }),
+    pids: z.int().nullable().describe('Processes and threads.'),
   })
   .meta({ id: 'SandboxResources', description: 'The limits of a sandbox. Null: no limit.' });
 
@@ -25,26 +25,24 @@ const sandboxSpecResource = z
     id: z.string(),
     description: z.string().nullable(),
     image: z.string().nullable(),
-    command: z.array(z.string()).nullable().meta({
-      description: "The program and its arguments. Null: the image's own command. Also null if your key can only read.",
-    }),
+    command: z.array(z.string()).nullable()
+      .describe("The program and its arguments. Null: the image's own command. Also null if your key can only read."),
     working_dir: z.string(),
-    initial_env: z.record(z.string(), z.string()).meta({ description: 'Values whose name looks like that of a secret are masked.' }),
-    allowed_secrets: z.array(z.string()).meta({ description: 'The names that a start request can have in `secrets`.' }),
+    initial_env: z.record(z.string(), z.string()).describe('Values whose name looks like that of a secret are masked.'),
+    allowed_secrets: z.array(z.string()).describe('The names that a start request can have in `secrets`.'),
     ports: z.array(z.object({
-      name: z.string(), port: z.int(), public: z.boolean().meta({ description: 'True: the proxy needs no key for this port.' }),
+      name: z.string(), port: z.int(), public: z.boolean().describe('True: the proxy needs no key for this port.'),
     }).meta({ id: 'SandboxPort' })),
-    wake_on_access: z.enum(wakesOnAccess).meta({
-      description: 'Which paused sandboxes a request to a port resumes. `freeze`: only frozen ones. `stop`: also stopped ones.',
-    }),
+    wake_on_access: z.enum(wakesOnAccess)
+      .describe('Which paused sandboxes a request to a port resumes. `freeze`: only frozen ones. `stop`: also stopped ones.'),
     rest: z.object({
-      freeze_after_seconds: seconds.meta({ description: 'Counted from the last activity of a running sandbox.' }),
-      stop_after_seconds: seconds.meta({ description: 'Counted from the freeze.' }),
-      delete_after_seconds: seconds.meta({ description: 'Counted from the stop.' }),
-      max_life_seconds: seconds.meta({ description: 'Counted from its creation, even if it is in use.' }),
+      freeze_after_seconds: seconds.describe('Counted from the last activity of a running sandbox.'),
+      stop_after_seconds: seconds.describe('Counted from the freeze.'),
+      delete_after_seconds: seconds.describe('Counted from the stop.'),
+      max_life_seconds: seconds.describe('Counted from its creation, even if it is in use.'),
     }).meta({ id: 'RestRule', description: 'When an idle sandbox is frozen, stopped and deleted. Null: never.' }),
     agent: z.object({ protocol: z.string().meta({ example: 'acp' }) }).meta({ id: 'SandboxAgent' }).nullable()
-      .meta({ description: 'The coding agent of conversations. Null: no agent.' }),
+      .describe('The coding agent of conversations. Null: no agent.'),
     resources: sandboxResources,
     created_at: timestamp,
   })

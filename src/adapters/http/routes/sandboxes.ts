@@ -15,13 +15,13 @@ import { requestedSpec } from './sandbox-specs.ts';
 
 const pauseKind = z
   .enum(pauseKinds)
-  .meta({ description: '`freeze` keeps memory and processes; `stop` frees the memory and keeps the files.' });
+  .describe('`freeze` keeps memory and processes; `stop` frees the memory and keeps the files.');
 
 const exposedUrl = z
   .object({
     name: z.string(),
     url: z.string().meta({ format: 'uri', example: 'http://127.0.0.1:41873' }),
-    port: z.int().meta({ description: 'The port in the sandbox.' }),
+    port: z.int().describe('The port in the sandbox.'),
   })
   .meta({ id: 'ExposedUrl' });
 
@@ -32,19 +32,18 @@ const sandboxResource = z
     sandbox_spec_id: z.string(),
     status: sandboxStatusSchema,
     ...statusFields,
-    pause_kind: pauseKind.nullable().meta({ description: 'How the sandbox is paused, or will be.' }),
+    pause_kind: pauseKind.nullable().describe('How the sandbox is paused, or will be.'),
     paused_by: z.enum(eventActors).nullable()
-      .meta({ description: 'Who paused it: a user, the agent, Skep itself, or something outside of Skep. Null when it runs again.' }),
+      .describe('Who paused it: a user, the agent, Skep itself, or something outside of Skep. Null when it runs again.'),
     paused_reason: statusReason.nullable(),
-    session_api_key: z.string().nullable().meta({
-      description: "The sandbox's own key, for requests to its ports. Null unless it is RUNNING, and null if your key can only read.",
-    }),
-    exposed_urls: z.array(exposedUrl).nullable().meta({ description: 'The URLs of its ports. Null unless it is RUNNING.' }),
-    metadata: z.record(z.string(), z.string()).meta({ description: 'The metadata of the start request.' }),
+    session_api_key: z.string().nullable()
+      .describe("The sandbox's own key, for requests to its ports. Null unless it is RUNNING, and null if your key can only read."),
+    exposed_urls: z.array(exposedUrl).nullable().describe('The URLs of its ports. Null unless it is RUNNING.'),
+    metadata: z.record(z.string(), z.string()).describe('The metadata of the start request.'),
     created_at: timestamp,
     updated_at: timestamp,
     last_active_at: timestamp,
-    expires_at: timestamp.nullable().meta({ description: 'When it is deleted, even if it is in use. Null: never.' }),
+    expires_at: timestamp.nullable().describe('When it is deleted, even if it is in use. Null: never.'),
   })
   .meta({ id: 'Sandbox', description: 'An execution environment that can be started, paused and resumed.' });
 
@@ -74,11 +73,10 @@ function presentSandbox(
 
 const sandboxSearchQuery = z.object({
   ...pageQuery,
-  status__eq: sandboxStatusSchema.optional().meta({ description: 'Only sandboxes with this status.' }),
-  sandbox_spec_id__eq: specId.optional().meta({ description: 'Only sandboxes of this spec.' }),
-  metadata__eq: metadataQuery.optional().meta({
-    description: 'Only sandboxes with this `key=value` in their metadata. Repeat it for each pair. Percent-encode each key and value.',
-  }),
+  status__eq: sandboxStatusSchema.optional().describe('Only sandboxes with this status.'),
+  sandbox_spec_id__eq: specId.optional().describe('Only sandboxes of this spec.'),
+  metadata__eq: metadataQuery.optional()
+    .describe('Only sandboxes with this `key=value` in their metadata. Repeat it for each pair. Percent-encode each key and value.'),
 });
 
 const sandboxStartBody = z
@@ -89,12 +87,12 @@ const sandboxStartBody = z
   });
 
 const sandboxStartQuery = z.object({
-  sandbox_spec_id: specId.optional().meta({ description: 'The spec. Use either this parameter or the field in the body.' }),
+  sandbox_spec_id: specId.optional().describe('The spec. Use either this parameter or the field in the body.'),
 });
 
 const sandboxAdoptBody = z.strictObject({
-  user_id: text(100).min(1).nullable().default(null).meta({ description: 'The new owner. Default: the owner that the runtime knows.' }),
-  sandbox_spec_id: specId.nullable().default(null).meta({ description: 'The spec. Default: the spec that the runtime knows.' }),
+  user_id: text(100).min(1).nullable().default(null).describe('The new owner. Default: the owner that the runtime knows.'),
+  sandbox_spec_id: specId.nullable().default(null).describe('The spec. Default: the spec that the runtime knows.'),
 }).meta({ id: 'SandboxAdoptRequest' });
 
 const sandboxPauseBody = z.strictObject({ pause_kind: pauseKind.optional() }).meta({ id: 'SandboxPauseRequest' });

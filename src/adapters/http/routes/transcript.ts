@@ -11,17 +11,15 @@ const entry = z
   .discriminatedUnion('kind', [
     z.object({
       kind: z.literal('message'),
-      at: timestamp.meta({
-        description: "When it was complete. Of a user's message: when the agent got it, or was sent if the agent never got it.",
-      }),
+      at: timestamp.describe("When it was complete. Of a user's message: when the agent got it, or was sent if the agent never got it."),
       role: z.enum(['user', 'agent']), text: z.string(),
-      delivered: z.boolean().meta({ description: "False for a user's message that the agent has not got: it waits, or was dropped." }),
+      delivered: z.boolean().describe("False for a user's message that the agent has not got: it waits, or was dropped."),
     }),
     z.object({
-      kind: z.literal('permission'), at: timestamp, title: z.string().meta({ description: 'What the agent asked for.' }),
+      kind: z.literal('permission'), at: timestamp, title: z.string().describe('What the agent asked for.'),
       decision: z.enum(['allowed', 'refused', 'withdrawn']),
-      option_name: z.string().nullable().meta({ description: 'The option that was chosen; null if the request was withdrawn.' }),
-      actor: z.enum(eventActors).meta({ description: 'Who decided; `skep` for a policy or a time limit.' }),
+      option_name: z.string().nullable().describe('The option that was chosen; null if the request was withdrawn.'),
+      actor: z.enum(eventActors).describe('Who decided; `skep` for a policy or a time limit.'),
       ...statusFields,
     }),
     z.object({
