@@ -59,16 +59,10 @@ export async function poll<T>(ask: () => Promise<T>, isWanted: (answer: T) => bo
   }
 }
 
-interface Deferred<T> {
-  readonly promise: Promise<T>;
-  readonly resolve: (value: T) => void;
-  readonly reject: (reason: unknown) => void;
-}
-
 /** `Promise.withResolvers` is not in Node 20. A rejection that nobody waits for is no error. */
-export function deferred<T>(): Deferred<T> {
-  let settle: Pick<Deferred<T>, 'resolve' | 'reject'> | undefined;
+export function deferred<T>() {
+  let settle: { readonly resolve: (value: T) => void; readonly reject: (reason: unknown) => void } | undefined;
   const promise = new Promise<T>((resolve, reject) => (settle = { resolve, reject }));
   promise.catch(() => {});
-  return { promise, resolve: (value) => settle?.resolve(value), reject: (reason) => settle?.reject(reason) };
+  return { promise, resolve: (value: T) => settle?.resolve(value), reject: (reason: unknown) => settle?.reject(reason) };
 }

@@ -76,43 +76,24 @@ export class Chat {
     const typed = event.kind === 'message' && event.data.role === 'user' ? this.#typedMessages.indexOf(event.data.text) : -1;
     if (typed !== -1) this.#typedMessages.splice(typed, 1);
     else if (isShown) this.#transcript.show(event);
-    switch (event.kind) {
-      case 'start_step':
-        if (this.#live && (event.data.to === 'READY' || event.data.to === 'ERROR')) await this.#readState();
-        break;
-      case 'message':
-        if (event.data.role === 'user') this.#turns.add(event.data.message_id);
-        break;
-      case 'permission_requested':
-        this.#permission = event.data;
-        this.#enqueue(() => this.#leaveIfNobodyCanAnswer());
-        break;
-      case 'permission_answered':
-        this.#permission = null;
-        break;
-      case 'turn_ended':
-        this.#turns.end(event.data.message_id);
-        if (this.#live && ['failed', 'interrupted'].includes(event.data.stop_reason)) this.#code = 1;
-        break;
-      case 'sandbox_moved':
-        if (!lostStatuses.has(event.data.to)) break;
-        this.#turns.endAll();
-        if (this.#live) this.#code = 1;
-        break;
-      case 'conversation_archived':
-      case 'conversation_deleted':
-        this.#leave(1);
-        break;
-      case 'message_chunk':
-      case 'tool_call':
-      case 'plan':
-      case 'setup_script':
-      case 'agent_started':
-      case 'usage':
-      case 'turn_started':
-      case 'work_tree_changed':
-      case 'microagents':
-      case 'execution_changed':
+    const { kind, data } = event;
+    if (kind === 'start_step') {
+      if (this.#live && (data.to === 'READY' || data.to === 'ERROR')) await this.#readState();
+    } else if (kind === 'message') {
+      if (data.role === 'user') this.#turns.add(data.message_id);
+    } else if (kind === 'permission_requested') {
+      this.#permission = data;
+      this.#enqueue(() => this.#leaveIfNobodyCanAnswer());
+    } else if (kind === 'permission_answered') {
+      this.#permission = null;
+    } else if (kind === 'turn_ended') {
+      this.#turns.end(data.message_id);
+      if (this.#live && ['failed', 'interrupted'].includes(data.stop_reason)) this.#code = 1;
+    } else if (kind === 'sandbox_moved' && lostStatuses.has(data.to)) {
+      this.#turns.endAll();
+      if (this.#live) this.#code = 1;
+    } else if (kind === 'conversation_archived' || kind === 'conversation_deleted') {
+      this.#leave(1);
     }
     this.#nextEvent.resolve();
     this.#nextEvent = Promise.withResolvers();

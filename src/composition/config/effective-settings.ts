@@ -1,13 +1,9 @@
 import type { ShownSetting } from '../../adapters/http/routes/overview.ts';
 import { inSnakeCase } from '../../adapters/shared/letter-case.ts';
 import { durationUnits, formatQuantity, sizeUnits } from '../../client/quantities.ts';
-import { defaultKeepEventsForMs } from '../../application/events/events.ts';
-import { unlimitedConversations } from '../../domain/conversation-limits.ts';
-import { defaultQuarantineForMs } from '../../domain/quarantine.ts';
-import { unlimited } from '../../domain/admission-limits.ts';
 import { maskUrlPasswords } from '../../domain/credentials.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
-import { defaultSetupTimeoutMs } from '../../application/conversations/run-setup-script.ts';
+import { rulesOf } from '../wiring/use-case-modules.ts';
 import { formAt, unitAt } from './config-mistakes.ts';
 import { configSchema, type SkepConfig } from './config-schema.ts';
 import { settings } from './settings.ts';
@@ -34,15 +30,14 @@ function shownValue(value: unknown, unit: unknown): string | null {
 /** Returns the values that only the file can set, as texts. */
 function fileTexts(config: SkepConfig): Readonly<Record<string, string>> {
   const { specs, requestsPerMinute, streamsPerKey, connectionsPerSandbox, options } = config;
-  const { limits = {}, whenFull = 'refuse', startsAtOnce, setupTimeoutMs = defaultSetupTimeoutMs } = options;
-  const { keepEventsForMs = defaultKeepEventsForMs, quarantineForMs = defaultQuarantineForMs } = options;
+  const { limits, conversationLimits, whenFull, setupTimeoutMs, keepEventsForMs, quarantineForMs } = rulesOf(options);
+  const { startsAtOnce = 'twice the number of cores' } = options;
   const perClient = { requestsPerMinute, streamsPerKey, connectionsPerSandbox };
-  const configured = { ...unlimited, ...unlimitedConversations, ...limits, whenFull, ...perClient };
-  const allLimits = Object.entries(inSnakeCase(configured));
+  const allLimits = Object.entries(inSnakeCase({ ...limits, ...conversationLimits, ...options.limits, whenFull, ...perClient }));
   return {
     specs: specs === null ? 'the default one' : specs.map(specText).join(', '),
     limits: allLimits.map(([name, value]) => `${name} ${value ?? '-'}`).join(', '),
-    starts: `at_once ${startsAtOnce ?? 'twice the number of cores'}, setup_timeout ${formatQuantity(setupTimeoutMs, durationUnits)}`,
+    starts: `at_once ${startsAtOnce}, setup_timeout ${formatQuantity(setupTimeoutMs, durationUnits)}`,
     events: `keep_for ${formatQuantity(keepEventsForMs, durationUnits)}`,
     quarantine: `keep_for ${formatQuantity(quarantineForMs, durationUnits)}`,
   };

@@ -13,14 +13,6 @@ import { formAt, toProblem } from './config-mistakes.ts';
 import { settingsSchema } from './settings.ts';
 import { asksForContainer, dockerConflicts } from './spec-conflicts.ts';
 
-interface RuntimeLookups {
-  /** Returns the runtime of the last start; null if it is unknown, or if the data folder has no sandboxes that are not MISSING. */
-  inUse(): Promise<string | null>;
-  /** Whether this machine has a setting for the address of Docker's engine. */
-  isEngineConfigured(): Promise<boolean>;
-  askEngine(): Promise<CheckResult>;
-}
-
 const noIsolation = 'sandboxes are plain processes of this machine, without isolation: run only code that you trust';
 
 /**
@@ -90,9 +82,12 @@ export async function openWithShortLimit(options: DockerRuntimeOptions & { reado
   return createDockerRuntime({ ...omitUndefined(options), deployment: options.deployment, callTimeoutMs: shortLimitMs });
 }
 
-function runtimeLookups(config: SkepConfig): RuntimeLookups {
+type RuntimeLookups = ReturnType<typeof runtimeLookups>;
+
+function runtimeLookups(config: SkepConfig) {
   return {
-    async inUse() {
+    /** Returns the runtime of the last start; null if it is unknown, or if the data folder has no sandboxes that are not MISSING. */
+    async inUse(): Promise<string | null> {
       const { inspectSqlite } = await import('../../adapters/store/sqlite/index.ts');
       const contents = await inspectSqlite(config.dataDir);
       if (contents.kind === 'none') return null;
@@ -101,10 +96,11 @@ function runtimeLookups(config: SkepConfig): RuntimeLookups {
       // Only a server notes the runtime, and older versions did not. The sandboxes of the process runtime are in the data folder.
       return readDeploymentFile(config.dataDir)?.runtime ?? (existsSync(sandboxesFolder(config)) ? 'process' : null);
     },
-    async isEngineConfigured() {
+    /** Whether this machine has a setting for the address of Docker's engine. */
+    async isEngineConfigured(): Promise<boolean> {
       return (await import('../../adapters/sandbox-runtime/docker/engine-client.ts')).isEngineConfigured(process.env);
     },
-    async askEngine() {
+    async askEngine(): Promise<CheckResult> {
       try {
         await using closers = new AsyncDisposableStack();
         const runtime = await openWithShortLimit({ ...dockerOptions(config), deployment: newDeploymentId() });
