@@ -41,14 +41,10 @@ async function showChanges(id: string, { patch = false, file, ...options }: Chan
   await printBody((await readPatch(client, id, file, signal)).body, signal);
 }
 
-interface PublishOptions extends Common {
+interface PublishOptions extends Common, Partial<api.PullRequestRequest> {
   readonly branch?: string;
   readonly message?: string;
   readonly pullRequest?: boolean;
-  readonly title?: string;
-  readonly body?: string;
-  readonly base?: string;
-  readonly draft?: boolean;
 }
 
 /** Pushes the changes. Prints the branch, and the address of the pull request. */

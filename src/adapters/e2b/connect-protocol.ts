@@ -77,8 +77,8 @@ export interface ServiceCall {
   readonly skep: Skep;
   readonly scope: OwnerScope;
   readonly sandboxId: string;
-  /** The directory to which relative paths refer. */
-  readonly workingDir: string;
+  /** Returns the absolute path of one that may be relative to the working directory of the sandbox. */
+  readonly resolve: (path: string) => string;
   /** The time limit that the client sets, in milliseconds; null for none. */
   readonly timeoutMs: number | null;
   /** Fires if the client leaves or its key stops working, and for endless streams also when the server ends. */

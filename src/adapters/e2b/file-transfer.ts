@@ -9,12 +9,11 @@ import type { RequestContext } from '../http/request-context.ts';
 import { headerOf, takeBody } from '../http/request-input.ts';
 import { nodeStreamOf, webStreamOf } from '../shared/node-streams.ts';
 import { ConnectError, type ServiceCall } from './connect-protocol.ts';
-import { resolvePath } from './filesystem-service.ts';
 
 /** Sends a file of the sandbox. */
 export async function download(call: ServiceCall, { response }: RequestContext, path: string): Promise<void> {
-  const { skep, scope, sandboxId, ends } = call;
-  const { file, content } = await skep.files.read(scope, sandboxId, resolvePath(call, path), wholeFile, ends);
+  const { skep, scope, sandboxId, ends, resolve } = call;
+  const { file, content } = await skep.files.read(scope, sandboxId, resolve(path), wholeFile, ends);
   response.set({ 'Content-Type': 'application/octet-stream', 'Content-Length': String(file.size) });
   await pipeline(content, response);
 }
@@ -32,8 +31,7 @@ export async function upload(call: ServiceCall, context: RequestContext, path: s
     if (target === '') throw new ConnectError('invalid_argument', 'The query must have the path of the file.');
     // The form parser replaces bytes that are not UTF-8, so two names could become one.
     if (target.includes('\ufffd')) throw new ConnectError('invalid_argument', 'The name of the file must be UTF-8.');
-    const { skep, scope, sandboxId, ends } = call;
-    const written = await skep.files.write(scope, sandboxId, resolvePath(call, target), content, {}, ends);
+    const written = await call.skep.files.write(call.scope, call.sandboxId, call.resolve(target), content, {}, call.ends);
     return { name: posix.basename(written.path), type: 'file', path: written.path };
   };
   const body = takeBody(context);

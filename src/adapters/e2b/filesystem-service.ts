@@ -8,6 +8,7 @@ import { realTimers, sleep } from '../shared/timeout.ts';
 import { callOf, ConnectError, type Service, type ServiceCall, streamOf } from './connect-protocol.ts';
 
 const path = z.object({ path: z.string().default('') });
+const moved = z.object({ source: z.string(), destination: z.string() });
 const watched = path.extend({ recursive: z.boolean().default(false), includeEntry: z.literal(false).default(false) });
 
 /** The most entries of a directory that are listed or watched. */
@@ -18,11 +19,6 @@ const maxDepth = 32;
 
 /** The interval in which a watched directory is read. */
 const watchEveryMs = 500;
-
-/** Resolves a path relative to the working directory of the sandbox. */
-export function resolvePath({ workingDir }: Pick<ServiceCall, 'workingDir'>, path: string): string {
-  return posix.resolve(workingDir, path);
-}
 
 const types = {
   file: 'FILE_TYPE_FILE', directory: 'FILE_TYPE_DIRECTORY', symlink: 'FILE_TYPE_SYMLINK', other: 'FILE_TYPE_UNSPECIFIED',
@@ -82,7 +78,7 @@ async function readEntries(call: ServiceCall, { directory, depth }: Pick<Watch, 
 }
 
 async function startWatch(call: ServiceCall, { path, recursive }: z.output<typeof watched>): Promise<Watch> {
-  const watch = { directory: resolvePath(call, path), depth: recursive ? maxDepth : 1 };
+  const watch = { directory: call.resolve(path), depth: recursive ? maxDepth : 1 };
   return { ...watch, known: await readEntries(call, watch) };
 }
 
@@ -145,27 +141,20 @@ function watcherMethods(): Service {
 export const createFilesystemService = (): Service => ({
   ...watcherMethods(),
   WatchDir: streamOf(watched, watchDir),
-  Stat: callOf(path, async (call, { path }) => {
-    const { skep, scope, sandboxId, ends } = call;
-    return { entry: presentEntry(await skep.files.stat(scope, sandboxId, resolvePath(call, path), false, ends)) };
-  }),
-  MakeDir: callOf(path, async (call, { path }) => {
-    const { skep, scope, sandboxId, ends } = call;
-    const { directory, isNew } = await skep.files.makeDirectory(scope, sandboxId, resolvePath(call, path), ends);
+  Stat: callOf(path, async ({ skep, scope, sandboxId, ends, resolve }, { path }) =>
+    ({ entry: presentEntry(await skep.files.stat(scope, sandboxId, resolve(path), false, ends)) })),
+  MakeDir: callOf(path, async ({ skep, scope, sandboxId, ends, resolve }, { path }) => {
+    const { directory, isNew } = await skep.files.makeDirectory(scope, sandboxId, resolve(path), ends);
     if (!isNew) throw new ConnectError('already_exists', 'The directory exists already.');
     return { entry: presentEntry(directory) };
   }),
-  Move: callOf(z.object({ source: z.string(), destination: z.string() }), async (call, { source, destination }) => {
-    const { skep, scope, sandboxId, ends } = call;
-    const moved = await skep.files.move(scope, sandboxId, resolvePath(call, source), resolvePath(call, destination), ends);
-    return { entry: presentEntry(moved) };
-  }),
+  Move: callOf(moved, async ({ skep, scope, sandboxId, ends, resolve }, { source, destination }) =>
+    ({ entry: presentEntry(await skep.files.move(scope, sandboxId, resolve(source), resolve(destination), ends)) })),
   ListDir: callOf(path.extend({ depth: z.int().min(0).default(1) }), async (call, { path, depth }) =>
-    ({ entries: (await listEntries(call, resolvePath(call, path), Math.min(Math.max(1, depth), maxDepth))).map(presentEntry) })),
+    ({ entries: (await listEntries(call, call.resolve(path), Math.min(Math.max(1, depth), maxDepth))).map(presentEntry) })),
   // As in E2B, also removes a directory with all its content, and succeeds if nothing is there.
-  Remove: callOf(path, async (call, { path }) => {
-    const { skep, scope, sandboxId, ends } = call;
-    await skep.files.remove(scope, sandboxId, resolvePath(call, path), true, ends).catch((error: unknown) => {
+  Remove: callOf(path, async ({ skep, scope, sandboxId, ends, resolve }, { path }) => {
+    await skep.files.remove(scope, sandboxId, resolve(path), true, ends).catch((error: unknown) => {
       if (!isFailureOf(error, 'file_not_found')) throw error;
     });
     return {};

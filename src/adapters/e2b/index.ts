@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { posix } from 'node:path';
 import { Router } from 'express';
 import { z } from 'zod';
 import { Failure } from '../../domain/failure.ts';
@@ -92,12 +93,7 @@ const sandboxHandler = (handle: Handle): HttpHandler => restHandler(handle, (pro
   return message === null ? restErrorOf(problem) : { status: 502, message };
 });
 
-interface RestError {
-  readonly status: number;
-  readonly message: string;
-}
-
-function restErrorOf(problem: AnyProblem): RestError {
+function restErrorOf(problem: AnyProblem) {
   const status = httpStatusOf(problem.code);
   const isInvalid = status === 422 || problem.code === 'wrong_file_type';
   return { status: isInvalid ? 400 : status, message: messageOf(problem) };
@@ -143,7 +139,7 @@ async function accessTo(context: RequestContext, id: string, digest: string, use
   const timeout = headerOf(request, 'connect-timeout-ms') ?? '';
   const identify = async (): Promise<unknown> => await auth.authenticateDigest?.(digest);
   return {
-    skep: context.skep, scope, sandboxId: id, workingDir: spec.workingDir,
+    skep: context.skep, scope, sandboxId: id, resolve: (path) => posix.resolve(spec.workingDir, path),
     timeoutMs: /^[1-9]\d{0,9}$/.test(timeout) ? Math.min(Number(timeout), maxTimeoutMs) : null,
     ends: form === 'call' ? context.closed : form === 'stream' ? context.openStream(identify) : context.openTransfer(identify),
     status,

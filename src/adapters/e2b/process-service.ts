@@ -4,7 +4,6 @@ import type { ExecutionRecord } from '../../domain/execution.ts';
 import { isFailureOf } from '../../domain/failure.ts';
 import { sentenceOf } from '../shared/status-and-error-messages.ts';
 import { callOf, ConnectError, inputOf, type Service, type ServiceCall, streamOf } from './connect-protocol.ts';
-import { resolvePath } from './filesystem-service.ts';
 
 const bytes = z.base64().transform((text) => Buffer.from(text, 'base64'));
 const size = z.object({ size: z.object({ cols: z.int().min(1).max(10_000), rows: z.int().min(1).max(10_000) }) });
@@ -63,7 +62,7 @@ async function findRunning(call: ServiceCall, message: Selected): Promise<Execut
 async function* start(call: ServiceCall, { process, pty, stdin }: z.output<typeof startMessage>): AsyncGenerator<object, void> {
   const { cmd, args, envs, cwd } = process;
   const { skep, scope, sandboxId, timeoutMs } = call;
-  const workingDir = cwd === '' ? null : resolvePath(call, cwd);
+  const workingDir = cwd === '' ? null : call.resolve(cwd);
   const execution = await skep.executions.run(scope, sandboxId, {
     command: [cmd, ...args], env: envs, workingDir, timeoutMs, stdin: stdin || pty !== undefined, tty: pty?.size ?? null,
   });

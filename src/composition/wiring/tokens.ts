@@ -2,19 +2,11 @@ import type { Bind } from 'inversify';
 import type { AgentMemory } from '../../application/agents/agent-memory.ts';
 import type { Agents } from '../../application/agents/agents.ts';
 import type { ConversationReconciler } from '../../application/conversations/conversation-reconciler.ts';
-import type { Conversations } from '../../application/conversations/conversations.ts';
-import type { Events } from '../../application/events/events.ts';
 import type { ExecutionReconciler } from '../../application/executions/execution-reconciler.ts';
-import type { Executions } from '../../application/executions/executions.ts';
-import type { Files } from '../../application/files/files.ts';
-import type { Keys } from '../../application/keys/keys.ts';
-import type { Microagents } from '../../application/microagents/microagents.ts';
 import type { Repositories } from '../../application/repositories/repositories.ts';
 import type { Quarantine } from '../../application/sandboxes/quarantine.ts';
 import type { SandboxPool } from '../../application/sandboxes/sandbox-pool.ts';
 import type { SandboxReconciler } from '../../application/sandboxes/sandbox-reconciler.ts';
-import type { SandboxSpecs } from '../../application/sandboxes/sandbox-specs.ts';
-import type { Sandboxes } from '../../application/sandboxes/sandboxes.ts';
 import type { StartQueue } from '../../application/sandboxes/start-queue.ts';
 import type { Skep } from '../../application/skep.ts';
 import type { Sweeper } from '../../application/sweeper.ts';
@@ -77,23 +69,23 @@ export const tokens = {
   secrets: token<Secrets>('Secrets'),
   parseFrontMatter: token<ParseFrontMatter>('ParseFrontMatter'),
 
-  keys: token<Keys>('Keys'),
+  keys: token<Skep['keys']>('Keys'),
   repositories: token<Repositories>('Repositories'),
-  microagents: token<Microagents>('Microagents'),
-  specs: token<SandboxSpecs>('SandboxSpecs'),
+  microagents: token<Skep['microagents']>('Microagents'),
+  specs: token<Skep['specs']>('SandboxSpecs'),
   startQueue: token<StartQueue>('StartQueue'),
   sandboxReconciler: token<SandboxReconciler>('SandboxReconciler'),
   executionReconciler: token<ExecutionReconciler>('ExecutionReconciler'),
   sandboxPool: token<SandboxPool>('SandboxPool'),
   quarantine: token<Quarantine>('Quarantine'),
-  sandboxes: token<Sandboxes>('Sandboxes'),
-  executions: token<Executions>('Executions'),
-  files: token<Files>('Files'),
-  events: token<Events>('Events'),
+  sandboxes: token<Skep['sandboxes']>('Sandboxes'),
+  executions: token<Skep['executions']>('Executions'),
+  files: token<Skep['files']>('Files'),
+  events: token<Skep['events']>('Events'),
   agentMemory: token<AgentMemory>('AgentMemory'),
   agents: token<Agents>('Agents'),
   conversationReconciler: token<ConversationReconciler>('ConversationReconciler'),
-  conversations: token<Conversations>('Conversations'),
+  conversations: token<Skep['conversations']>('Conversations'),
   overview: token<Skep['overview']>('Overview'),
   sweeper: token<Sweeper>('Sweeper'),
 };

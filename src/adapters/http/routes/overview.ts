@@ -97,12 +97,16 @@ const overview = z.object({
   deployment: deployment.nullable().describe('For administrators only.'),
 }).meta({ id: 'Overview', description: 'An overview of the state of the deployment.' });
 
-function sumByWord<W extends string>(
-  words: readonly W[], counted: readonly { readonly word: W | null; readonly count: number }[],
+function sumByWord<W extends string, C extends { readonly count: number }>(
+  words: readonly W[], counted: readonly C[], wordOf: (counted: C) => W | null,
 ): Record<W, number> {
-  const sums = words.map((word) => [word, counted.filter((one) => one.word === word).reduce((sum, { count }) => sum + count, 0)]);
+  const sums = words.map((word) => [word, sumOf(counted.filter((one) => wordOf(one) === word))]);
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- there is a sum for each of the words
   return Object.fromEntries(sums) as Record<W, number>;
+}
+
+function sumOf(counted: readonly { readonly count: number }[]): number {
+  return counted.reduce((sum, { count }) => sum + count, 0);
 }
 
 function sandboxProblem({ id, ownerId: userId, spec, status, statusReason, statusSince }: Sandbox) {
@@ -136,7 +140,6 @@ const toOverview = presenter(overview.omit({ sandboxes: true, conversations: tru
 
 function presentOverview(seen: Overview, parts: ReadinessReport['parts'], isAll: boolean): z.output<typeof overview> {
   const owned = seen.sandboxes.filter(({ ownerId }) => ownerId !== quarantineOwner);
-  const total = seen.sandboxes.reduce((sum, { count }) => sum + count, 0);
   const { conversations } = seen;
   return {
     ...toOverview({
@@ -151,14 +154,12 @@ function presentOverview(seen: Overview, parts: ReadinessReport['parts'], isAll:
       deployment: seen.deployment === null ? null : deploymentOf(seen.deployment),
     }),
     sandboxes: {
-      by_status: sumByWord(sandboxStatuses, owned.map(({ status, count }) => ({ word: status, count }))),
-      in_quarantine: total - owned.reduce((sum, { count }) => sum + count, 0),
+      by_status: sumByWord(sandboxStatuses, owned, ({ status }) => status),
+      in_quarantine: sumOf(seen.sandboxes) - sumOf(owned),
     },
     conversations: {
-      by_start_status: sumByWord(conversationStartStatuses, conversations.map(({ startStatus, count }) => ({ word: startStatus, count }))),
-      by_execution_status: sumByWord(
-        agentStatuses, conversations.map(({ executionStatus, count }) => ({ word: executionStatus, count })),
-      ),
+      by_start_status: sumByWord(conversationStartStatuses, conversations, ({ startStatus }) => startStatus),
+      by_execution_status: sumByWord(agentStatuses, conversations, ({ executionStatus }) => executionStatus),
     },
   };
 }
