@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { dnsLabel } from '../../domain/dns-label.ts';
 import type { Reason } from '../../domain/reason.ts';
+import { parseRepositoryName } from '../../domain/repository-name.ts';
 import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import { sentenceOf } from '../shared/status-and-error-messages.ts';
 import { inSnakeCase } from '../shared/letter-case.ts';
@@ -27,9 +28,6 @@ export const resourceId = z
   .string()
   .regex(dnsLabel, 'must be an id: at most 63 characters of a-z, 0-9 and -, without a - at the beginning or the end')
   .meta({ description: 'An id, safe as a DNS label.', example: 'sb-3f9k2m7x' });
-
-/** The path of a sandbox or a conversation. */
-export const idPath = z.object({ id: resourceId });
 
 /** Text with a maximum length that every store keeps unchanged: well-formed Unicode without NUL. */
 export const text = (max: number) =>
@@ -139,4 +137,27 @@ export const wholeNumber = (minimum: number, maximum: number) => {
     .refine((text) => /^\d{1,15}$/.test(text) && Number(text) >= minimum && Number(text) <= maximum, form)
     .transform(Number)
     .meta({ override: { type: 'integer', minimum, maximum, ...(maximum >= 2 ** 31 && { format: 'int64' }) } });
+};
+
+export const repositoryName = z
+  .string()
+  .superRefine((name, context) => {
+    const parsed = parseRepositoryName(name);
+    if (!parsed.ok) context.addIssue({ code: 'custom', message: sentenceOf({ code: 'repository_name', problem: parsed.problem }) });
+  })
+  .meta({
+    description:
+      '`owner/name`, `group/subgroup/name` or, for local git, a path below the root. Slashes may be written as `%2F`. ' +
+      'A host in front (`github.com/owner/name`) chooses the provider.',
+    example: 'acme/shop',
+  });
+
+/** The parameters that a path can have. */
+export const pathParameters = {
+  id: resourceId,
+  execution_id: resourceId,
+  permission_id: resourceId,
+  port: wholeNumber(1, 65_535).describe("One of the ports in the sandbox's spec."),
+  repository_name: repositoryName,
+  key: text(100).min(1).describe('The id of the key, or its name.'),
 };

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { FailureCode } from '../../domain/failure.ts';
+import { pathParameters } from './common-schemas.ts';
 import type { RequestContext } from './request-context.ts';
 import { parsed, readHeaders, readPath, readQuery } from './request-input.ts';
 
@@ -51,8 +52,13 @@ const emptySchema = z.object({});
 
 type MaybePromise<T> = T | Promise<T>;
 
+type NameIn<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}` ? Name | NameIn<Rest> : never;
+/** The parameters that the path names. */
+type Params<Path extends string> = string extends Path ? Readonly<Record<string, unknown>>
+  : { readonly [Name in NameIn<Path> & keyof typeof pathParameters]: z.output<(typeof pathParameters)[Name]> };
+
 interface Declaration<
-  P extends z.ZodObject = z.ZodObject,
+  Path extends string = string,
   Q extends z.ZodObject = z.ZodObject,
   H extends z.ZodObject = z.ZodObject,
   B extends z.ZodType = z.ZodType,
@@ -70,7 +76,6 @@ interface Declaration<
   readonly failures: readonly (FailureCode | 'upgrade_required' | 'origin_forbidden' | 'precondition_failed' | 'range_not_satisfiable')[];
   /** Other responses that are no failure: with another status, or another media type that the client can ask for. */
   readonly otherwise?: readonly ResponseForm[];
-  readonly params?: P;
   readonly query?: Q;
   readonly headers?: H;
   readonly body?: B;
@@ -81,7 +86,7 @@ interface Declaration<
   readonly success: ResponseForm<R>;
   readonly handle: (
     context: RequestContext,
-    input: { readonly params: z.output<P>; readonly query: z.output<Q>; readonly headers: z.output<H>; readonly body: z.output<B> },
+    input: { readonly params: Params<Path>; readonly query: z.output<Q>; readonly headers: z.output<H>; readonly body: z.output<B> },
   ) => MaybePromise<z.output<R> | StreamedBody>;
 }
 
@@ -94,6 +99,7 @@ export interface Operation extends Omit<Declaration, 'handle'> {
   readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete';
   /** The path template, with `{name}` for a parameter. The value of `{repository_name}` can contain slashes. */
   readonly path: string;
+  readonly params?: z.ZodObject;
   /** Parses the request, the body last, performs the operation and returns the result. Throws `invalid_request` before it does anything. */
   readonly perform: (context: RequestContext) => Promise<unknown>;
 }
@@ -103,20 +109,26 @@ export function alias(original: Operation, path: string, operationId: string): O
   return { ...original, path, operationId, description: `The same as \`${original.path}\`.` };
 }
 
-/** Declares an operation. The schemas type the handler's input and result. The handler can set a status other than the success status. */
+/**
+ * Declares an operation. The parameters in the path and the schemas type the handler's input and result. The handler can set a status other
+ * than the success status.
+ */
 export function operation<
-  P extends z.ZodObject = typeof emptySchema,
+  const Path extends string,
   Q extends z.ZodObject = typeof emptySchema,
   H extends z.ZodObject = typeof emptySchema,
   B extends z.ZodType = z.ZodVoid,
   R extends z.ZodType = z.ZodVoid,
->(method: Operation['method'], path: string, declaration: Declaration<P, Q, H, B, R>): Operation;
+>(method: Operation['method'], path: Path, declaration: Declaration<Path, Q, H, B, R>): Operation;
 export function operation(method: Operation['method'], path: string, { handle, ...described }: Declaration): Operation {
-  const { params = emptySchema, query = emptySchema, headers = emptySchema, body } = described;
+  const { query = emptySchema, headers = emptySchema, body } = described;
+  const schemas: Readonly<Record<string, z.ZodType>> = pathParameters;
+  const params = z.object(Object.fromEntries(Object.entries(schemas).filter(([name]) => path.includes(`{${name}}`))));
   return {
     ...described,
     method,
     path,
+    ...(path.includes('{') && { params }),
     perform: async (context) => {
       const { request, response, http } = context;
       const input = {

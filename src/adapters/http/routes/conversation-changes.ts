@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Changes } from '../../../application/conversations/conversations.ts';
 import { fileChangeStatuses } from '../../../domain/change.ts';
-import { idPath, text, timestamp } from '../common-schemas.ts';
+import { text, timestamp } from '../common-schemas.ts';
 import { byteStream, gitProviderFailures, operation, StreamedBody } from '../operation.ts';
 import { presenter } from '../presenter.ts';
 import { branchName, pullRequestFields } from './conversations.ts';
@@ -75,7 +75,6 @@ export const changeOperation = operation('get', '/api/v1/app-conversations/{id}/
     + 'in the sandbox. If the sandbox does not run, or the conversation was archived with its changes, returns the changes that were saved '
     + 'last: after a turn, before a pause, or when it was archived. An archive can also be read from a paused sandbox, and includes '
     + 'ignored files. The request resumes and changes nothing. If a patch or an archive fails on the way, the connection breaks.',
-  params: idPath,
   query: changeQuery,
   success: { ...response, schema: changes },
   otherwise: [patchMedia, archiveMedia].map((media) => ({ ...response, schema: byteStream, media })),
@@ -122,7 +121,6 @@ export const publishOperation = operation('post', '/api/v1/app-conversations/{id
     + 'To push more work to the branch, publish again. A branch with commits of others is never changed. With `pull_request`, it also '
     + 'opens a pull request, or updates the open one of the branch. If only that step fails, the failure has '
     + '`pushed`, the branch that is pushed already: publish again.',
-  params: idPath,
   body: publishBody,
   success: { status: 200, description: 'The branch.', schema: published },
   failures: [

@@ -5,13 +5,12 @@ import { conversationSortOrders, conversationStartStatuses, agentStatuses } from
 import { sandboxStatusSchema } from '../../shared/event-data-schemas.ts';
 import { inCamelCase } from '../../shared/letter-case.ts';
 import {
-  claimOf, idempotencyHeaders, idPath, list, locationHeader, resourceId, statusFields, statusFieldsOf, text, timeQuery, timestamp,
+  claimOf, idempotencyHeaders, list, locationHeader, repositoryName, resourceId, statusFields, statusFieldsOf, text, timeQuery, timestamp,
 } from '../common-schemas.ts';
 import { gitProviderFailures, operation } from '../operation.ts';
 import { pageQuery, pageSchema, readPage } from '../page-token.ts';
 import { presenter } from '../presenter.ts';
 import { claimedParameters, parametersOf, sandboxParameterNames, sandboxStartFields } from '../sandbox-parameters.ts';
-import { repositoryName } from './microagents.ts';
 import { requireKnownSpec } from './sandbox-specs.ts';
 
 export const pullRequestFields = {
@@ -127,7 +126,6 @@ export function presentConversation({ conversation, sandboxStatus }: Conversatio
 
 const conversations = '/api/v1/app-conversations';
 const common = { tag: 'Conversations' } as const;
-const one = { ...common, params: idPath };
 
 export const conversationOperations = [
   operation('post', conversations, {
@@ -177,7 +175,7 @@ export const conversationOperations = [
     },
   }),
   operation('get', `${conversations}/{id}`, {
-    ...one,
+    ...common,
     operationId: 'get_app_conversation',
     summary: 'Get a conversation',
     success: { status: 200, description: 'The conversation.', schema: conversationResource },
@@ -185,7 +183,7 @@ export const conversationOperations = [
     handle: async ({ skep, scope }, { params }) => presentConversation(await skep.conversations.get(scope, params.id)),
   }),
   operation('patch', `${conversations}/{id}`, {
-    ...one,
+    ...common,
     operationId: 'update_app_conversation',
     summary: 'Change the title of a conversation, or archive it',
     description:
@@ -200,7 +198,7 @@ export const conversationOperations = [
       presentConversation(await skep.conversations.update(scope, params.id, body)),
   }),
   operation('delete', `${conversations}/{id}`, {
-    ...one,
+    ...common,
     operationId: 'delete_app_conversation',
     summary: 'Delete a conversation',
     description: 'Also deletes its sandbox, unless another conversation uses it. Deleting it again succeeds.',

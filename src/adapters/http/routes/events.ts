@@ -5,7 +5,7 @@ import { Failure } from '../../../domain/failure.ts';
 import { eventKinds, type Event, type EventData, type EventKind } from '../../../domain/event.ts';
 import { eventActors, eventDataSchemas } from '../../shared/event-data-schemas.ts';
 import { camelCase, inSnakeCase, type InSnakeCase, snakeCase } from '../../shared/letter-case.ts';
-import { idPath, list, presentStatus, resourceId, statusFields, timestamp, toTimestamp, wholeNumber } from '../common-schemas.ts';
+import { list, presentStatus, resourceId, statusFields, timestamp, toTimestamp, wholeNumber } from '../common-schemas.ts';
 import { operation, StreamedBody } from '../operation.ts';
 import { pageQuery, pageSchema, readPage } from '../page-token.ts';
 import type { RequestContext } from '../request-context.ts';
@@ -126,7 +126,6 @@ export const eventOperations = [
     operationId: 'list_app_conversation_events',
     summary: 'List the events of a conversation',
     description: 'Oldest first. Includes the events of its sandbox.',
-    params: idPath,
     query: eventPageQuery,
     success: { status: 200, description: 'A page of events.', schema: eventPage },
     failures: ['conversation_not_found'],
@@ -139,7 +138,6 @@ export const eventOperations = [
     takesTicket: true,
     summary: 'Follow the events of a conversation',
     description: 'Begins with its first event, or after `Last-Event-ID` or `after`. The stream ends when the conversation is deleted.',
-    params: idPath,
     query: eventStreamQuery,
     headers: eventStreamHeaders,
     success: streamForm,

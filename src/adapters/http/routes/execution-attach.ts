@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { flag, resourceId, wholeNumber } from '../common-schemas.ts';
+import { flag, wholeNumber } from '../common-schemas.ts';
 import { ExecutionWebSocket } from '../execution-web-socket.ts';
 import { operation } from '../operation.ts';
 import type { RequestContext } from '../request-context.ts';
@@ -7,7 +7,6 @@ import { defaultHeartbeatMs } from '../send-stream.ts';
 import { requireWebSocket } from '../web-socket.ts';
 import { ticketQuery } from './events.ts';
 
-export const executionPath = z.object({ id: resourceId, execution_id: resourceId });
 const maxOffset = 999_999_999_999_999;
 
 /** A query parameter that is an offset in bytes. */
@@ -40,7 +39,6 @@ export const attachOperation = operation('get', '/api/v1/sandboxes/{id}/executio
     '`{"stream", "offset"}` comes when the following bytes are of another stream, `{"writer"}` says whether your input is accepted, and ' +
     'the last one has `status` and `exit_code`. You can send `{"resize": {"cols", "rows"}}`, `{"signal"}`, `{"close_input": true}` and ' +
     '`{"read": bytes}`. Many clients can be attached; only one of them can write.',
-  params: executionPath,
   query: attachQuery,
   takesTicket: true,
   success: { status: 101, description: 'The WebSocket.' },
@@ -48,11 +46,11 @@ export const attachOperation = operation('get', '/api/v1/sandboxes/{id}/executio
     'sandbox_not_found', 'execution_not_found', 'sandbox_not_running', 'output_dropped', 'upgrade_required', 'origin_forbidden',
     'runtime_unavailable', 'runtime_timeout',
   ],
-  handle: async (context, { params, query }) => await openAttachment(context, params, query),
+  handle: async (context, { params, query }) => await openAttachment(context, params.id, params.execution_id, query),
 });
 
 async function openAttachment(
-  context: RequestContext, { id: sandboxId, execution_id: executionId }: z.output<typeof executionPath>,
+  context: RequestContext, sandboxId: string, executionId: string,
   query: z.output<typeof attachQuery>,
 ): Promise<void> {
   const { skep, scope, principal, http } = context;

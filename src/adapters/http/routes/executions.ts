@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { type ExecutionRecord, executionRecordStatuses } from '../../../domain/execution.ts';
 import {
-  claimOf, flag, idempotencyHeaders, idPath, locationHeader, statusFields, statusFieldsOf, text, timestamp, signalName, terminalSize,
+  claimOf, flag, idempotencyHeaders, locationHeader, statusFields, statusFieldsOf, text, timestamp, signalName, terminalSize,
 } from '../common-schemas.ts';
 import { byteStream, noContent, operation, StreamedBody } from '../operation.ts';
 import { pageQuery, pageSchema, readPage } from '../page-token.ts';
 import { presenter } from '../presenter.ts';
 import { takeBody } from '../request-input.ts';
-import { attachOperation, executionPath, holdQuery, offset } from './execution-attach.ts';
+import { attachOperation, holdQuery, offset } from './execution-attach.ts';
 
 const executionResource = z
   .object({
@@ -77,7 +77,6 @@ const run = operation('post', executions, {
   operationId: 'run_execution',
   summary: 'Run a command in a sandbox',
   description: 'Responds when the command has started. The command continues if the connection is lost or the server stops.',
-  params: idPath,
   headers: idempotencyHeaders,
   body: runBody,
   success: { status: 201, description: 'The command has started.', schema: executionResource, headers: locationHeader },
@@ -103,7 +102,6 @@ const list = operation('get', executions, {
   operationId: 'list_executions',
   summary: 'List the executions of a sandbox',
   description: 'Newest first. The oldest executions that have ended are deleted over time.',
-  params: idPath,
   query: z.object(pageQuery),
   success: { status: 200, description: 'A page of executions.', schema: pageSchema(executionResource, 'ExecutionPage') },
   failures: ['sandbox_not_found'],
@@ -118,7 +116,6 @@ const get = operation('get', one, {
   ...common,
   operationId: 'get_execution',
   summary: 'Get an execution',
-  params: executionPath,
   success: { status: 200, description: 'The execution.', schema: executionResource },
   failures: executionFailures,
   handle: async ({ skep, scope }, { params }) =>
@@ -130,7 +127,6 @@ const remove = operation('delete', one, {
   operationId: 'delete_execution',
   summary: 'Delete an execution',
   description: 'Kills the command and everything that it started, and deletes its output. Deleting it again succeeds.',
-  params: executionPath,
   success: noContent,
   failures: ['sandbox_not_found', 'execution_not_found'],
   handle: async ({ skep, scope }, { params }) => await skep.executions.delete(scope, params.id, params.execution_id),
@@ -141,7 +137,6 @@ const output = operation('get', `${one}/output`, {
   operationId: 'get_execution_output',
   summary: 'Read the output of an execution',
   description: 'Returns the bytes from the offset on. After a lost connection, a client continues from the offset that it has reached.',
-  params: executionPath,
   query: outputQuery,
   success: { status: 200, description: 'The bytes.', schema: byteStream, media: 'application/octet-stream' },
   failures: [...executionFailures, 'sandbox_not_running', 'output_dropped'],
@@ -160,7 +155,6 @@ const input = operation('post', `${one}/input`, {
   operationId: 'write_execution_input',
   summary: 'Write to the input of an execution',
   description: 'Responds when the command has been given all bytes of the body. This waits while the command does not read.',
-  params: executionPath,
   query: inputQuery,
   takesBytes: true,
   success: noContent,
@@ -177,7 +171,6 @@ const signal = operation('post', `${one}/signal`, {
   operationId: 'signal_execution',
   summary: 'Send a signal to an execution',
   description: 'Sends the signal to its process group. If the execution has ended, nothing happens.',
-  params: executionPath,
   body: z.strictObject({ signal: signalName }).meta({ id: 'ExecutionSignal' }),
   success: noContent,
   failures: [...executionFailures, 'sandbox_not_running'],
@@ -189,7 +182,6 @@ const resize = operation('post', `${one}/resize`, {
   ...common,
   operationId: 'resize_execution',
   summary: "Change the size of an execution's terminal",
-  params: executionPath,
   body: terminalSize,
   success: noContent,
   failures: [...executionFailures, 'sandbox_not_running'],

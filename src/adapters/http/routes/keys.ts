@@ -100,7 +100,6 @@ export const keyOperations = [
     operationId: 'revoke_key',
     summary: 'Revoke a key',
     description: 'Takes effect at once, also for open streams. Revoking it again by its id succeeds.',
-    params: z.object({ key: text(100).min(1).describe('The id of the key, or its name.') }),
     success: { status: 204, description: 'It is revoked.' },
     failures: ['key_not_found', 'keys_unsupported'],
     handle: async ({ skep, principal }, { params }) => await skep.keys.revoke(principal, params.key),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { claimOf, idempotencyHeaders, idPath, resourceId, text } from '../common-schemas.ts';
+import { claimOf, idempotencyHeaders, resourceId, text } from '../common-schemas.ts';
 import { operation } from '../operation.ts';
 import { conversationResource, message, presentConversation } from './conversations.ts';
 
@@ -16,7 +16,7 @@ const cancelBody = z
   .meta({ id: 'TurnCancellation' });
 
 const conversation = '/api/v1/app-conversations/{id}';
-const common = { tag: 'Conversations', params: idPath } as const;
+const common = { tag: 'Conversations' } as const;
 
 export const messageOperations = [
   operation('post', `${conversation}/messages`, {
@@ -54,7 +54,6 @@ export const messageOperations = [
     ...common,
     operationId: 'answer_app_conversation_permission',
     summary: 'Answer a request for permission',
-    params: z.object({ ...idPath.shape, permission_id: resourceId }),
     body: permissionAnswerBody,
     success: { status: 200, description: 'The conversation.', schema: conversationResource },
     failures: ['conversation_not_found', 'permission_not_found'],

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { sentenceOf } from '../../shared/status-and-error-messages.ts';
 import type { MicroagentContent } from '../../../application/microagents/microagents.ts';
-import { parseRepositoryName } from '../../../domain/repository-name.ts';
 import { text, timestamp } from '../common-schemas.ts';
 import { gitProviderFailures, operation } from '../operation.ts';
 import { presenter } from '../presenter.ts';
@@ -40,19 +39,6 @@ const microagentContentResource = z
   })
   .meta({ id: 'MicroagentContentResponse', description: 'A microagent with its content.' });
 
-export const repositoryName = z
-  .string()
-  .superRefine((name, context) => {
-    const parsed = parseRepositoryName(name);
-    if (!parsed.ok) context.addIssue({ code: 'custom', message: sentenceOf({ code: 'repository_name', problem: parsed.problem }) });
-  })
-  .meta({
-    description:
-      '`owner/name`, `group/subgroup/name` or, for local git, a path below the root. Slashes may be written as `%2F`. ' +
-      'A host in front (`github.com/owner/name`) chooses the provider.',
-    example: 'acme/shop',
-  });
-
 const presentMicroagent = presenter(microagentResource);
 const toContent = presenter(microagentContentResource);
 
@@ -77,7 +63,6 @@ export const microagentOperations = [
       'Sorted by path, from the default branch. Empty if the repository is empty or has no microagents directory. ' +
       'The content of the files is not read. If the git host is down, the server can return an earlier list; ' +
       'the header `Age` says how many seconds ago the git host confirmed it.',
-    params: z.object({ repository_name: repositoryName }),
     success: { status: 200, description: 'The microagents.', schema: z.array(microagentResource) },
     failures: ['repository_not_found', ...gitProviderFailures],
     handle: async (context, { params }) => {
@@ -95,7 +80,6 @@ export const microagentOperations = [
     description:
       'Its content and front matter, from the default branch. Finds only files that the list of microagents shows. Invalid front ' +
       'matter is no failure: it is reported in `front_matter_problem`. A file of more than 1 MiB is a failure. For `Age`, see the list.',
-    params: z.object({ repository_name: repositoryName }),
     query: z.object({
       file_path: text(4096).min(1).meta({ description: 'The `path` that the list shows.', example: '.skep/microagents/deploy/aws.md' }),
     }),

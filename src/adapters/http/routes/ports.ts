@@ -2,15 +2,10 @@ import { z } from 'zod';
 import type { PortGrant } from '../../../application/sandboxes/sandboxes.ts';
 import { Failure } from '../../../domain/failure.ts';
 import { keyDigest } from '../../shared/key-digest.ts';
-import { resourceId, timestamp, toTimestamp, wholeNumber } from '../common-schemas.ts';
+import { timestamp, toTimestamp } from '../common-schemas.ts';
 import { operation } from '../operation.ts';
 import { createPortTokens, linkParameter, urlForBrowsers } from '../port-links.ts';
 import type { RequestContext } from '../request-context.ts';
-
-const portPath = z.object({
-  id: resourceId,
-  port: wholeNumber(1, 65_535).describe("One of the ports in the sandbox's spec."),
-});
 
 const longestSeconds = 7 * 24 * 60 * 60;
 
@@ -28,7 +23,6 @@ export const portOperations = [
     tag: 'Sandboxes',
     summary: 'Create a link to a port',
     description: 'For browsers, which cannot send a key. The link ends when your key ends. Creating it does not resume the sandbox.',
-    params: portPath,
     body: portLinkBody,
     success: { status: 201, description: 'The link.', schema: portLink },
     failures: ['sandbox_not_found', 'port_not_exposed', 'proxy_off'],

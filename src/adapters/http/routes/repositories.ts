@@ -5,7 +5,6 @@ import { text } from '../common-schemas.ts';
 import { gitProviderFailures, operation } from '../operation.ts';
 import { pageQuery, pageSchema, readPage } from '../page-token.ts';
 import { presenter } from '../presenter.ts';
-import { repositoryName } from './microagents.ts';
 
 const repository = z
   .object({
@@ -67,7 +66,6 @@ export const repositoryOperations = [
     operationId: 'list_repository_branches',
     summary: 'List the branches of a repository',
     description: 'Sorted by name. An empty repository has none.',
-    params: z.object({ repository_name: repositoryName }),
     query: z.object(pageQuery),
     success: { status: 200, description: 'A page of branches.', schema: pageSchema(branch, 'BranchPage') },
     failures: ['repository_not_found', 'listing_unsupported', ...gitProviderFailures],

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { flag, idPath, timestamp, wholeNumber } from '../common-schemas.ts';
+import { flag, timestamp, wholeNumber } from '../common-schemas.ts';
 import { operation, StreamedBody } from '../operation.ts';
 import { presenter } from '../presenter.ts';
 
@@ -17,7 +17,6 @@ const logOperation = operation('get', '/api/v1/sandboxes/{id}/logs', {
   description:
     "The standard output and error of the sandbox's own command. Values of secrets are masked. The bytes need not be UTF-8. " +
     'Does not resume a paused sandbox. Empty if the runtime has no log of the sandbox.',
-  params: idPath,
   query: logQuery,
   success: { status: 200, description: 'The log.', schema: z.string(), media: 'text/plain; charset=utf-8' },
   failures: ['sandbox_not_found', 'runtime_unavailable', 'runtime_timeout'],
@@ -46,7 +45,6 @@ const usageOperation = operation('get', '/api/v1/sandboxes/{id}/usage', {
   operationId: 'get_sandbox_usage',
   summary: 'Get the resource usage of a sandbox',
   description: 'Can take seconds if it has many files. Values that are not known are null, and so are CPU and memory unless it runs.',
-  params: idPath,
   success: { status: 200, description: 'CPU, memory and disk.', schema: sandboxUsage },
   failures: ['sandbox_not_found', 'runtime_unavailable', 'runtime_timeout'],
   handle: async ({ skep, scope }, { params }) =>

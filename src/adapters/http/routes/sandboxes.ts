@@ -3,7 +3,7 @@ import { expiresAt } from '../../../domain/idle-policy.ts';
 import { pauseKinds, pauseOf, type Sandbox } from '../../../domain/sandbox.ts';
 import { eventActors, sandboxStatusSchema } from '../../shared/event-data-schemas.ts';
 import {
-  claimOf, idempotencyHeaders, idPath, locationHeader, specId, statusFields, statusFieldsOf, statusReason, text, timestamp,
+  claimOf, idempotencyHeaders, locationHeader, specId, statusFields, statusFieldsOf, statusReason, text, timestamp,
 } from '../common-schemas.ts';
 import { alias, operation } from '../operation.ts';
 import { pageQuery, pageSchema, readPage } from '../page-token.ts';
@@ -100,8 +100,7 @@ const sandboxPauseBody = z.strictObject({ pause_kind: pauseKind.optional() }).me
 const sandboxes = '/api/v1/sandboxes';
 const common = { tag: 'Sandboxes' } as const;
 const theSandbox = { status: 200, description: 'The sandbox.', schema: sandboxResource };
-const one = { ...common, params: idPath };
-const action = { ...one, success: theSandbox };
+const action = { ...common, success: theSandbox };
 
 const search = operation('get', `${sandboxes}/search`, {
   ...common,
@@ -143,7 +142,7 @@ export const sandboxOperations = [
     },
   }),
   operation('get', `${sandboxes}/{id}`, {
-    ...one,
+    ...common,
     operationId: 'get_sandbox',
     summary: 'Get a sandbox',
     success: theSandbox,
@@ -152,7 +151,7 @@ export const sandboxOperations = [
       presentSandbox(await context.skep.sandboxes.get(context.scope, params.id), context),
   }),
   operation('delete', `${sandboxes}/{id}`, {
-    ...one,
+    ...common,
     operationId: 'delete_sandbox',
     summary: 'Delete a sandbox',
     description:

@@ -4,7 +4,7 @@ import { type PermissionOption, toolCallStatuses } from '../../../domain/agent.t
 import type { Reason } from '../../../domain/reason.ts';
 import { eventActors } from '../../shared/event-data-schemas.ts';
 import { sentenceOf } from '../../shared/status-and-error-messages.ts';
-import { idPath, presentStatus, statusFields, timestamp, toTimestamp } from '../common-schemas.ts';
+import { presentStatus, statusFields, timestamp, toTimestamp } from '../common-schemas.ts';
 import { operation, StreamedBody } from '../operation.ts';
 
 const entry = z
@@ -101,7 +101,6 @@ export const transcriptOperation = operation('get', '/api/v1/app-conversations/{
   operationId: 'get_app_conversation_transcript',
   summary: 'Read what was said and done in a conversation',
   description: 'As far as events are kept; also of an archived conversation.',
-  params: idPath,
   query: z.object({ format: z.enum(['markdown', 'json']).default('markdown') }),
   success: { status: 200, description: 'The transcript.', schema: z.string(), media: 'text/markdown; charset=utf-8' },
   otherwise: [{ status: 200, description: 'The transcript.', schema: transcript }],
