@@ -15,11 +15,16 @@ type Source<S> = S extends z.ZodISODateTime
 
 /**
  * Returns a function that converts an application value into the form of a response schema: names in snake case, times as text. It omits
- * fields that the schema does not have, so no undeclared field is sent.
+ * fields that the schema does not have, so no undeclared field is sent. If the value has other fields than the schema, `sourceOf` makes
+ * them.
  */
 export function presenter<S extends z.ZodType>(schema: S): (source: Source<S>) => z.output<S>;
-export function presenter(schema: z.ZodType): Convert {
-  return converterOf(schema);
+export function presenter<S extends z.ZodType, Args extends readonly unknown[]>(
+  schema: S, sourceOf: (...args: Args) => Source<S>,
+): (...args: Args) => z.output<S>;
+export function presenter(schema: z.ZodType, sourceOf: (...args: readonly unknown[]) => unknown = (source) => source) {
+  const convert = converterOf(schema);
+  return (...args: readonly unknown[]) => convert(sourceOf(...args));
 }
 
 type Convert = (value: unknown) => unknown;

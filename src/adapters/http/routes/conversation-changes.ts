@@ -137,16 +137,12 @@ export const publishOperation = operation('post', '/api/v1/app-conversations/{id
   },
 });
 
-const toChanges = presenter(changes);
 const presentPublished = presenter(published);
-
-function presentChanges({ startPoint, head, files, publications, ...same }: Changes): z.output<typeof changes> {
-  return toChanges({
-    ...same,
-    startCommit: startPoint.commit,
-    startBranch: startPoint.branch,
-    headCommit: head,
-    files: files.map(({ added, removed, ...file }) => ({ ...file, linesAdded: added, linesRemoved: removed })),
-    published: publications,
-  });
-}
+const presentChanges = presenter(changes, ({ startPoint, head, files, publications, ...same }: Changes) => ({
+  ...same,
+  startCommit: startPoint.commit,
+  startBranch: startPoint.branch,
+  headCommit: head,
+  files: files.map(({ added, removed, ...file }) => ({ ...file, linesAdded: added, linesRemoved: removed })),
+  published: publications,
+}));

@@ -112,17 +112,13 @@ const conversationListQuery = z.object({
   sandbox_id__eq: filter(resourceId, 'Only those that use this sandbox.'),
 });
 
-const toConversation = presenter(conversationResource);
-
-export function presentConversation({ conversation, sandboxStatus }: ConversationView): z.output<typeof conversationResource> {
-  return toConversation({
-    ...conversation,
-    createdByUserId: conversation.ownerId,
-    sandboxStatus,
-    ...statusFieldsOf(conversation.statusReason),
-    pullRequests: Object.entries(conversation.pullRequests).map(([branch, pullRequest]) => ({ branch, ...pullRequest })),
-  });
-}
+export const presentConversation = presenter(conversationResource, ({ conversation, sandboxStatus }: ConversationView) => ({
+  ...conversation,
+  createdByUserId: conversation.ownerId,
+  sandboxStatus,
+  ...statusFieldsOf(conversation.statusReason),
+  pullRequests: Object.entries(conversation.pullRequests).map(([branch, pullRequest]) => ({ branch, ...pullRequest })),
+}));
 
 const conversations = '/api/v1/app-conversations';
 const common = { tag: 'Conversations' } as const;

@@ -60,11 +60,8 @@ const outputQuery = z.object({
 
 const inputQuery = z.object({ close: flag('Close the input afterwards.') });
 
-const toExecution = presenter(executionResource);
-
-function presentExecution(execution: ExecutionRecord): z.output<typeof executionResource> {
-  return toExecution({ ...execution, ...statusFieldsOf(execution.statusReason) });
-}
+const presentExecution = presenter(executionResource, (execution: ExecutionRecord) =>
+  ({ ...execution, ...statusFieldsOf(execution.statusReason) }));
 
 const executions = '/api/v1/sandboxes/{id}/executions';
 const one = `${executions}/{execution_id}`;

@@ -48,19 +48,14 @@ const loginBody = z.strictObject({
   code: text(200).min(1).describe('The part of the login link after `#/login/`.'),
 }).meta({ id: 'LoginRequest' });
 
-const toKey = presenter(keyResource);
-const toNewKey = presenter(newKey);
-
 /** `caller` is null if no request was made. */
-export function presentKey(record: ApiKeyRecord, caller: Principal | null, now: number): z.output<typeof keyResource> {
+export const presentKey = presenter(keyResource, (record: ApiKeyRecord, caller: Principal | null, now: number) => {
   const state = record.revokedAt !== null ? 'revoked' : isKeyValid(record, now) ? 'valid' : 'expired';
   const isOwn = state === 'valid' && caller !== null && record.name === caller.keyName && record.userId === caller.userId;
-  return toKey({ ...record, state, isOwn });
-}
+  return { ...record, state, isOwn } as const;
+});
 
-export function presentNewKey({ key, record }: CreatedApiKey): z.output<typeof newKey> {
-  return toNewKey({ ...record, key });
-}
+export const presentNewKey = presenter(newKey, ({ key, record }: CreatedApiKey) => ({ ...record, key }));
 
 const common = { tag: 'Keys' } as const;
 const keys = '/api/v1/keys';

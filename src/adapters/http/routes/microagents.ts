@@ -40,15 +40,10 @@ const microagentContentResource = z
   .meta({ id: 'MicroagentContentResponse', description: 'A microagent with its content.' });
 
 const presentMicroagent = presenter(microagentResource);
-const toContent = presenter(microagentContentResource);
-
-function presentContent(read: MicroagentContent): z.output<typeof microagentContentResource> {
-  const { frontMatterProblem: reason } = read;
-  return toContent({
-    ...read,
-    frontMatterProblem: reason === null ? null : { code: reason.problem, detail: sentenceOf(reason), line: reason.line },
-  });
-}
+const presentContent = presenter(microagentContentResource, ({ frontMatterProblem: reason, ...same }: MicroagentContent) => ({
+  ...same,
+  frontMatterProblem: reason === null ? null : { code: reason.problem, detail: sentenceOf(reason), line: reason.line },
+}));
 
 function setAge({ skep, response }: RequestContext, confirmedAt: number | null): void {
   if (confirmedAt !== null) response.set('Age', String(Math.max(0, Math.round((skep.clock.now() - confirmedAt) / 1000))));

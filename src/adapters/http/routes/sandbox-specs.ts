@@ -52,11 +52,9 @@ function inSeconds(ms: number | null): number | null {
   return ms === null ? null : Math.round(ms / 1000);
 }
 
-const toSandboxSpec = presenter(sandboxSpecResource);
-
-function presentSandboxSpec({ spec, createdAt }: DatedSpec, access: KeyAccess): z.output<typeof sandboxSpecResource> {
+const presentSandboxSpec = presenter(sandboxSpecResource, ({ spec, createdAt }: DatedSpec, access: KeyAccess) => {
   const { command, initialEnv, ports, rest } = spec;
-  return toSandboxSpec({
+  return {
     ...spec,
     command: access === 'read' ? null : command,
     initialEnv: maskEnv(initialEnv),
@@ -68,8 +66,8 @@ function presentSandboxSpec({ spec, createdAt }: DatedSpec, access: KeyAccess): 
       maxLifeSeconds: inSeconds(rest.maxLifeMs),
     },
     createdAt,
-  });
-}
+  };
+});
 
 const search = operation('get', '/api/v1/sandbox-specs/search', {
   operationId: 'search_sandbox_specs',

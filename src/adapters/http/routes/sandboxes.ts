@@ -47,18 +47,15 @@ const sandboxResource = z
   })
   .meta({ id: 'Sandbox', description: 'An execution environment that can be started, paused and resumed.' });
 
-const toSandbox = presenter(sandboxResource);
-
 /** Presents a sandbox. A read-only key does not get the sandbox's own key, because that key allows more. */
-function presentSandbox(
-  sandbox: Sandbox, { principal: { access }, http: { options: { proxy } } }: RequestContext,
-): z.output<typeof sandboxResource> {
+const presentSandbox = presenter(sandboxResource, (sandbox: Sandbox, { principal: { access }, http }: RequestContext) => {
+  const { proxy } = http.options;
   const isRunning = sandbox.status === 'RUNNING';
   const pause = pauseOf(sandbox);
   // If there is a proxy, its addresses are used: those of the runtime work only on the server's machine.
   const urls = proxy === undefined ? sandbox.exposedUrls
     : sandbox.exposedUrls.map((exposed) => ({ ...exposed, url: portUrl(proxy, sandbox.id, exposed.port) }));
-  return toSandbox({
+  return {
     ...sandbox,
     createdByUserId: sandbox.ownerId,
     sandboxSpecId: sandbox.spec.id,
@@ -68,8 +65,8 @@ function presentSandbox(
     sessionApiKey: isRunning && access !== 'read' ? sandbox.sessionApiKey : null,
     exposedUrls: isRunning ? urls : null,
     expiresAt: expiresAt(sandbox),
-  });
-}
+  };
+});
 
 const sandboxSearchQuery = z.object({
   ...pageQuery,
