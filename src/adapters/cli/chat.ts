@@ -2,7 +2,6 @@ import { commandName } from '../../client/command-name.ts';
 import type { api, Conversation, SkepClient } from '../../client/index.ts';
 import { incomplete, patchLines, publishChanges } from './changes.ts';
 import { CommandError, followOptions, textOfError, untilStopped } from './console.ts';
-import { PendingTurns } from './pending-turns.ts';
 import { safeLine } from './safe-text.ts';
 import { Terminal, type TerminalOptions } from './chat-terminal.ts';
 import { type Screen, Transcript } from './transcript.ts';
@@ -20,7 +19,8 @@ export class Chat {
   readonly #terminal: Terminal;
   readonly #transcript: Transcript;
   readonly #leaving = new AbortController();
-  readonly #turns = new PendingTurns();
+  /** The accepted messages, and whether their turn has ended. That event may come before the response that accepts the message. */
+  readonly #hasEnded = new Map<string, boolean>();
   /** Messages that a person typed. They are on the screen already. */
   readonly #typedMessages: string[] = [];
   #permission: api.PermissionRequestedEventData | null = null;
@@ -80,17 +80,17 @@ export class Chat {
     if (kind === 'start_step') {
       if (this.#live && (data.to === 'READY' || data.to === 'ERROR')) await this.#readState();
     } else if (kind === 'message') {
-      if (data.role === 'user') this.#turns.add(data.message_id);
+      if (data.role === 'user') this.#noteMessage(data.message_id);
     } else if (kind === 'permission_requested') {
       this.#permission = data;
       this.#enqueue(() => this.#leaveIfNobodyCanAnswer());
     } else if (kind === 'permission_answered') {
       this.#permission = null;
     } else if (kind === 'turn_ended') {
-      this.#turns.end(data.message_id);
+      this.#hasEnded.set(data.message_id, true);
       if (this.#live && ['failed', 'interrupted'].includes(data.stop_reason)) this.#code = 1;
     } else if (kind === 'sandbox_moved' && lostStatuses.has(data.to)) {
-      this.#turns.endAll();
+      this.#endTurns();
       if (this.#live) this.#code = 1;
     } else if (kind === 'conversation_archived' || kind === 'conversation_deleted') {
       this.#leave(1);
@@ -98,6 +98,18 @@ export class Chat {
     this.#nextEvent.resolve();
     this.#nextEvent = Promise.withResolvers();
     this.#leaveWhenDone();
+  }
+
+  #noteMessage(id: string): void {
+    if (!this.#hasEnded.has(id)) this.#hasEnded.set(id, false);
+  }
+
+  get #hasTurns(): boolean {
+    return [...this.#hasEnded.values()].includes(false);
+  }
+
+  #endTurns(): void {
+    for (const id of this.#hasEnded.keys()) this.#hasEnded.set(id, true);
   }
 
   /** Reads the conversation. Leaves if it has no agent to talk with. */
@@ -149,7 +161,7 @@ export class Chat {
   }
 
   async #send(text: string): Promise<void> {
-    this.#turns.add(await this.#conversation.send(text));
+    this.#noteMessage(await this.#conversation.send(text));
   }
 
   async #answer({ permission_id, options }: api.PermissionRequestedEventData, line: string): Promise<void> {
@@ -161,7 +173,7 @@ export class Chat {
 
   /** In a pipe, a command waits for the turns before it. If the agent needs an answer, that may be in a later line. */
   async #untilTurnsEnd(): Promise<void> {
-    while (!this.#terminal.interactive && this.#turns.count > 0) {
+    while (!this.#terminal.interactive && this.#hasTurns) {
       const { promise } = this.#nextEvent;
       if (await this.#needsAnswer()) return;
       await promise;
@@ -176,7 +188,7 @@ export class Chat {
 
   async #publish(title: string): Promise<void> {
     await this.#untilTurnsEnd();
-    const isWaiting = !this.#terminal.interactive && this.#turns.count > 0;
+    const isWaiting = !this.#terminal.interactive && this.#hasTurns;
     if (isWaiting) throw new CommandError('Nothing is published while the agent waits for a permission. Answer it first.');
     const wanted = title === '' ? {} : { pull_request: { title } };
     const { branch, commit, complete, pull_request: opened } = await publishChanges(this.#client, this.#conversation.id, wanted);
@@ -198,8 +210,8 @@ export class Chat {
 
   /** The first Control-C stops the turn, if there is one. The next leaves. */
   #interrupt(): void {
-    if (this.#turns.count === 0) return this.#leave(this.#code);
-    this.#turns.endAll();
+    if (!this.#hasTurns) return this.#leave(this.#code);
+    this.#endTurns();
     this.#transcript.line('Stopping the turn. Press again to leave.');
     this.#enqueue(() => this.#conversation.cancel());
   }
@@ -218,7 +230,7 @@ export class Chat {
   }
 
   #leaveWhenDone(): void {
-    if (this.#inputEnded && this.#live && this.#ready && this.#pendingCount === 0 && this.#turns.count === 0) this.#leave(this.#code);
+    if (this.#inputEnded && this.#live && this.#ready && this.#pendingCount === 0 && !this.#hasTurns) this.#leave(this.#code);
   }
 
   #leave(code: number): void {
