@@ -34,16 +34,9 @@ export function unsupported(what: string, instead = 'docs/e2b.md lists what work
 const seconds = z.int().min(1).max(parameterLimits.timeoutSeconds);
 const { env, metadata } = sandboxParameterFields;
 
-/** A member of which only the neutral value is allowed. */
-const neutralOnly = z.unknown().optional();
+const createBody = z.looseObject({ templateID: z.string().min(1), timeout: seconds.optional(), metadata, envVars: env });
 
-const createBody = z.object({
-  templateID: z.string().min(1), timeout: seconds.optional(), metadata, envVars: env,
-  allow_internet_access: neutralOnly, network: neutralOnly, iam: neutralOnly, mcp: neutralOnly, volumeMounts: neutralOnly,
-  autoPause: neutralOnly, autoResume: neutralOnly,
-});
-
-/** Options of a start that Skep does not support, with their names for the error. */
+/** Options of a start that Skep does not support, with their names for the error. Only a neutral value is allowed. */
 const unsupportedOptions: Readonly<Record<string, string>> = {
   allow_internet_access: 'choice of internet access', network: 'choice of the network', iam: 'identities', mcp: 'MCP gateway',
   volumeMounts: 'volumes', autoPause: 'pause at the end of the timeout', autoResume: 'choice of resuming by traffic',
@@ -52,7 +45,7 @@ const unsupportedOptions: Readonly<Record<string, string>> = {
 function requireSupported(body: z.output<typeof createBody>): void {
   const given = Object.entries(body).find(([name, value]) =>
     // A default changes nothing.
-    name in unsupportedOptions && value != null && value !== (name === 'allow_internet_access'));
+    Object.hasOwn(unsupportedOptions, name) && value != null && value !== (name === 'allow_internet_access'));
   if (given === undefined) return;
   throw unsupported(unsupportedOptions[given[0]] ?? given[0], 'Set it in the sandbox spec, or leave it out.');
 }
