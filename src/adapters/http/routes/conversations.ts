@@ -121,11 +121,10 @@ export const presentConversation = presenter(conversationResource, ({ conversati
 }));
 
 const conversations = '/api/v1/app-conversations';
-const common = { tag: 'Conversations' } as const;
 
 export const conversationOperations = [
   operation('post', conversations, {
-    ...common,
+    tag: 'Conversations',
     operationId: 'start_app_conversation',
     summary: 'Start a conversation',
     description:
@@ -155,7 +154,7 @@ export const conversationOperations = [
     },
   }),
   operation('get', conversations, {
-    ...common,
+    tag: 'Conversations',
     operationId: 'list_app_conversations',
     summary: 'List conversations',
     query: conversationListQuery,
@@ -171,7 +170,7 @@ export const conversationOperations = [
     },
   }),
   operation('get', `${conversations}/{id}`, {
-    ...common,
+    tag: 'Conversations',
     operationId: 'get_app_conversation',
     summary: 'Get a conversation',
     success: { status: 200, description: 'The conversation.', schema: conversationResource },
@@ -179,7 +178,7 @@ export const conversationOperations = [
     handle: async ({ skep, scope }, { params }) => presentConversation(await skep.conversations.get(scope, params.id)),
   }),
   operation('patch', `${conversations}/{id}`, {
-    ...common,
+    tag: 'Conversations',
     operationId: 'update_app_conversation',
     summary: 'Change the title of a conversation, or archive it',
     description:
@@ -194,7 +193,7 @@ export const conversationOperations = [
       presentConversation(await skep.conversations.update(scope, params.id, body)),
   }),
   operation('delete', `${conversations}/{id}`, {
-    ...common,
+    tag: 'Conversations',
     operationId: 'delete_app_conversation',
     summary: 'Delete a conversation',
     description: 'Also deletes its sandbox, unless another conversation uses it. Deleting it again succeeds.',

@@ -108,7 +108,6 @@ function presentEvent(event: Event): z.output<typeof eventResource> {
   };
 }
 
-const common = { tag: 'Events' } as const;
 const streamForm = {
   status: 200,
   description: 'Server-sent events: `id` is the id of the event, `event` its kind, `data` an Event as JSON.',
@@ -122,7 +121,7 @@ const changes: readonly EventKind[] = ['sandbox_moved', 'start_step', 'execution
 
 export const eventOperations = [
   operation('get', '/api/v1/app-conversations/{id}/events', {
-    ...common,
+    tag: 'Events',
     operationId: 'list_app_conversation_events',
     summary: 'List the events of a conversation',
     description: 'Oldest first. Includes the events of its sandbox.',
@@ -133,7 +132,7 @@ export const eventOperations = [
       await page(context, { conversationId: params.id, kinds: query.kinds }, `events/${params.id}`, query),
   }),
   operation('get', '/api/v1/app-conversations/{id}/events/stream', {
-    ...common,
+    tag: 'Events',
     operationId: 'stream_app_conversation_events',
     takesTicket: true,
     summary: 'Follow the events of a conversation',
@@ -146,7 +145,7 @@ export const eventOperations = [
       await follow(context, { conversationId: params.id, kinds: input.query.kinds }, input, 0),
   }),
   operation('get', '/api/v1/events', {
-    ...common,
+    tag: 'Events',
     operationId: 'list_events',
     summary: 'List status changes',
     description: 'Status changes of your sandboxes and conversations, why and by whom. Oldest first. For other events, set `kinds`.',
@@ -157,7 +156,7 @@ export const eventOperations = [
       await page(context, { sandboxId, kinds: query.kinds ?? changes }, 'events', query),
   }),
   operation('get', '/api/v1/events/ticket', {
-    ...common,
+    tag: 'Events',
     operationId: 'get_event_ticket',
     summary: 'Get a ticket for an event stream, or for attaching to an execution',
     success: { status: 200, description: 'The ticket.', schema: ticketResource },
@@ -169,7 +168,7 @@ export const eventOperations = [
     },
   }),
   operation('get', '/api/v1/events/stream', {
-    ...common,
+    tag: 'Events',
     operationId: 'stream_events',
     takesTicket: true,
     summary: 'Follow status changes',

@@ -65,12 +65,11 @@ const presentExecution = presenter(executionResource, (execution: ExecutionRecor
 
 const executions = '/api/v1/sandboxes/{id}/executions';
 const one = `${executions}/{execution_id}`;
-const common = { tag: 'Executions' } as const;
 const runtimeFailures = ['runtime_unavailable', 'runtime_timeout'] as const;
 const executionFailures = ['sandbox_not_found', 'execution_not_found', ...runtimeFailures] as const;
 
 const run = operation('post', executions, {
-  ...common,
+  tag: 'Executions',
   operationId: 'run_execution',
   summary: 'Run a command in a sandbox',
   description: 'Responds when the command has started. The command continues if the connection is lost or the server stops.',
@@ -95,7 +94,7 @@ const run = operation('post', executions, {
 });
 
 const list = operation('get', executions, {
-  ...common,
+  tag: 'Executions',
   operationId: 'list_executions',
   summary: 'List the executions of a sandbox',
   description: 'Newest first. The oldest executions that have ended are deleted over time.',
@@ -110,7 +109,7 @@ const list = operation('get', executions, {
 });
 
 const get = operation('get', one, {
-  ...common,
+  tag: 'Executions',
   operationId: 'get_execution',
   summary: 'Get an execution',
   success: { status: 200, description: 'The execution.', schema: executionResource },
@@ -120,7 +119,7 @@ const get = operation('get', one, {
 });
 
 const remove = operation('delete', one, {
-  ...common,
+  tag: 'Executions',
   operationId: 'delete_execution',
   summary: 'Delete an execution',
   description: 'Kills the command and everything that it started, and deletes its output. Deleting it again succeeds.',
@@ -130,7 +129,7 @@ const remove = operation('delete', one, {
 });
 
 const output = operation('get', `${one}/output`, {
-  ...common,
+  tag: 'Executions',
   operationId: 'get_execution_output',
   summary: 'Read the output of an execution',
   description: 'Returns the bytes from the offset on. After a lost connection, a client continues from the offset that it has reached.',
@@ -148,7 +147,7 @@ const output = operation('get', `${one}/output`, {
 });
 
 const input = operation('post', `${one}/input`, {
-  ...common,
+  tag: 'Executions',
   operationId: 'write_execution_input',
   summary: 'Write to the input of an execution',
   description: 'Responds when the command has been given all bytes of the body. This waits while the command does not read.',
@@ -164,7 +163,7 @@ const input = operation('post', `${one}/input`, {
 });
 
 const signal = operation('post', `${one}/signal`, {
-  ...common,
+  tag: 'Executions',
   operationId: 'signal_execution',
   summary: 'Send a signal to an execution',
   description: 'Sends the signal to its process group. If the execution has ended, nothing happens.',
@@ -176,7 +175,7 @@ const signal = operation('post', `${one}/signal`, {
 });
 
 const resize = operation('post', `${one}/resize`, {
-  ...common,
+  tag: 'Executions',
   operationId: 'resize_execution',
   summary: "Change the size of an execution's terminal",
   body: terminalSize,

@@ -57,12 +57,11 @@ export const presentKey = presenter(keyResource, (record: ApiKeyRecord, caller: 
 
 export const presentNewKey = presenter(newKey, ({ key, record }: CreatedApiKey) => ({ ...record, key }));
 
-const common = { tag: 'Keys' } as const;
 const keys = '/api/v1/keys';
 
 export const keyOperations = [
   operation('get', keys, {
-    ...common,
+    tag: 'Keys',
     operationId: 'list_keys',
     summary: 'List keys',
     description: 'Oldest first, with expired and revoked keys. An administrator gets the keys of all users; others only their own keys.',
@@ -74,7 +73,7 @@ export const keyOperations = [
     },
   }),
   operation('post', keys, {
-    ...common,
+    tag: 'Keys',
     operationId: 'create_key',
     summary: 'Create a key',
     description: 'Only for administrators whose own key is not limited to repositories.',
@@ -91,7 +90,7 @@ export const keyOperations = [
       })),
   }),
   operation('delete', `${keys}/{key}`, {
-    ...common,
+    tag: 'Keys',
     operationId: 'revoke_key',
     summary: 'Revoke a key',
     description: 'Takes effect at once, also for open streams. Revoking it again by its id succeeds.',
@@ -100,7 +99,7 @@ export const keyOperations = [
     handle: async ({ skep, principal }, { params }) => await skep.keys.revoke(principal, params.key),
   }),
   operation('post', '/api/v1/login', {
-    ...common,
+    tag: 'Keys',
     operationId: 'log_in',
     summary: 'Log in with a link',
     description: 'Exchanges the code of a dashboard login link for a key. The code works once, within ten minutes.',

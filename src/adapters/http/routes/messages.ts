@@ -16,11 +16,10 @@ const cancelBody = z
   .meta({ id: 'TurnCancellation' });
 
 const conversation = '/api/v1/app-conversations/{id}';
-const common = { tag: 'Conversations' } as const;
 
 export const messageOperations = [
   operation('post', `${conversation}/messages`, {
-    ...common,
+    tag: 'Conversations',
     operationId: 'send_app_conversation_message',
     summary: 'Send a message',
     description:
@@ -37,7 +36,7 @@ export const messageOperations = [
     },
   }),
   operation('post', `${conversation}/cancel`, {
-    ...common,
+    tag: 'Conversations',
     operationId: 'cancel_app_conversation_turn',
     summary: 'Stop the turn',
     description:
@@ -51,7 +50,7 @@ export const messageOperations = [
       presentConversation(await skep.conversations.cancel(scope, params.id, body.message_id)),
   }),
   operation('post', `${conversation}/permissions/{permission_id}`, {
-    ...common,
+    tag: 'Conversations',
     operationId: 'answer_app_conversation_permission',
     summary: 'Answer a request for permission',
     body: permissionAnswerBody,

@@ -28,11 +28,9 @@ const branch = z
   .object({ name: z.string(), commit: z.string().describe('The id of its last commit.'), is_default: z.boolean() })
   .meta({ id: 'Branch' });
 
-const common = { tag: 'Repositories' } as const;
-
 export const repositoryOperations = [
   operation('get', '/api/v1/repositories/search', {
-    ...common,
+    tag: 'Repositories',
     operationId: 'search_repositories',
     summary: 'Search repositories',
     description:
@@ -62,7 +60,7 @@ export const repositoryOperations = [
     },
   }),
   operation('get', '/api/v1/repositories/{repository_name}/branches', {
-    ...common,
+    tag: 'Repositories',
     operationId: 'list_repository_branches',
     summary: 'List the branches of a repository',
     description: 'Sorted by name. An empty repository has none.',

@@ -95,12 +95,11 @@ const sandboxAdoptBody = z.strictObject({
 const sandboxPauseBody = z.strictObject({ pause_kind: pauseKind.optional() }).meta({ id: 'SandboxPauseRequest' });
 
 const sandboxes = '/api/v1/sandboxes';
-const common = { tag: 'Sandboxes' } as const;
 const theSandbox = { status: 200, description: 'The sandbox.', schema: sandboxResource };
-const action = { ...common, success: theSandbox };
+const action = { tag: 'Sandboxes', success: theSandbox } as const;
 
 const search = operation('get', `${sandboxes}/search`, {
-  ...common,
+  tag: 'Sandboxes',
   operationId: 'search_sandboxes',
   summary: 'List sandboxes',
   description: 'Newest first.',
@@ -119,7 +118,7 @@ export const sandboxOperations = [
   search,
   alias(search, sandboxes, 'list_sandboxes'),
   operation('post', sandboxes, {
-    ...common,
+    tag: 'Sandboxes',
     operationId: 'start_sandbox',
     summary: 'Start a sandbox',
     description: 'Returns a STARTING sandbox. Get it again until it is RUNNING. If the runtime does not answer in time, it becomes ERROR.',
@@ -139,7 +138,7 @@ export const sandboxOperations = [
     },
   }),
   operation('get', `${sandboxes}/{id}`, {
-    ...common,
+    tag: 'Sandboxes',
     operationId: 'get_sandbox',
     summary: 'Get a sandbox',
     success: theSandbox,
@@ -148,7 +147,7 @@ export const sandboxOperations = [
       presentSandbox(await context.skep.sandboxes.get(context.scope, params.id), context),
   }),
   operation('delete', `${sandboxes}/{id}`, {
-    ...common,
+    tag: 'Sandboxes',
     operationId: 'delete_sandbox',
     summary: 'Delete a sandbox',
     description:
