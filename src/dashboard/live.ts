@@ -66,18 +66,12 @@ const listeners = new Set<(events: readonly api.Event[]) => void>();
 export function followChanges(): () => void {
   let waiting: api.Event[] = [];
   let timer: number | null = null;
-  const stop = whileVisible(async ({ signal, last, isLive }) => {
-    const { client } = currentSession();
-    const after = (last.id ??= await latestEventId(client, null, signal));
-    const events = isLive ? client.events({ after, signal }) : client.items('GET /api/v1/events', { query: { after }, signal });
-    for await (const event of events) {
-      last.id = event.id;
-      waiting.push(event);
-      timer ??= setTimeout(() => {
-        for (const listener of listeners) listener(waiting);
-        [waiting, timer] = [[], null];
-      }, batchMs);
-    }
+  const stop = followEvents(undefined, (latest) => latest, (event) => {
+    waiting.push(event);
+    timer ??= setTimeout(() => {
+      for (const listener of listeners) listener(waiting);
+      [waiting, timer] = [[], null];
+    }, batchMs);
   });
   return () => {
     stop();
@@ -85,12 +79,25 @@ export function followChanges(): () => void {
   };
 }
 
-interface Following {
-  readonly signal: AbortSignal;
-  /** The id of the last received event. The object is the same each time. */
-  readonly last: { id: number | undefined };
-  /** False: read only what there is now, without a stream. */
-  readonly isLive: boolean;
+/**
+ * Follows the events of a conversation, or of everything that the key can see, while the page is visible. Begins after the id that `begin`
+ * returns for the id of the latest event. Returns a function that stops this.
+ */
+export function followEvents(
+  id: string | undefined, begin: (latest: number) => number, onEvent: (event: api.Event) => void, onFailure?: (error: Error) => void,
+): () => void {
+  let last: number | null = null;
+  return whileVisible(async (signal, isLive) => {
+    const { client } = currentSession();
+    const after = (last ??= begin(await latestEventId(client, id ?? null, signal)));
+    const events = isLive ? client.events({ conversation: id, after, signal })
+      : id === undefined ? client.items('GET /api/v1/events', { query: { after }, signal })
+        : client.items('GET /api/v1/app-conversations/{id}/events', { path: { id }, query: { after, limit: 100 }, signal });
+    for await (const event of events) {
+      last = event.id;
+      onEvent(event);
+    }
+  }, onFailure);
 }
 
 /** Browsers have six connections to one server, for all their tabs. Two stay free for requests. */
@@ -98,15 +105,16 @@ const streamLocks = [1, 2, 3, 4].map((number) => `skep.stream.${number}`);
 const pollMs = 2000;
 
 /**
- * Follows a stream only while the page is visible. If the tabs of the browser have too many streams, reads again and again instead, until
- * one of them ends.
+ * Follows a stream only while the page is visible. If the tabs of the browser have too many streams, `isLive` is false, and what there is
+ * now is read again and again instead, until one of them ends.
  */
-export function whileVisible(follow: (following: Following) => Promise<void>, onFailure?: (error: Error) => void): () => void {
+export function whileVisible(
+  follow: (signal: AbortSignal, isLive: boolean) => Promise<void>, onFailure?: (error: Error) => void,
+): () => void {
   let abort: AbortController | null = null;
-  const last: Following['last'] = { id: undefined };
   const run = async (signal: AbortSignal) => {
-    while (!(await withStreamLock(() => follow({ signal, last, isLive: true })))) {
-      await follow({ signal, last, isLive: false }).catch((error: unknown) => {
+    while (!(await withStreamLock(() => follow(signal, true)))) {
+      await follow(signal, false).catch((error: unknown) => {
         if (!isTemporary(error)) throw error;
       });
       await sleep(pollMs, signal);

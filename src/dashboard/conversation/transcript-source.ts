@@ -1,7 +1,6 @@
 import { signal } from '@preact/signals';
-import type { api, Conversation } from '../../client/index.ts';
-import { latestEventId } from '../../client/event-stream.ts';
-import { whileVisible } from '../live.ts';
+import type { api } from '../../client/index.ts';
+import { followEvents } from '../live.ts';
 import { currentSession } from '../session.ts';
 import { Transcript } from './transcript.ts';
 
@@ -35,21 +34,9 @@ export class TranscriptSource {
   }
 
   /** Follows the log while the page is visible. Returns a function that stops this. */
-  follow(conversation: Conversation): () => void {
-    return whileVisible(async ({ signal, last, isLive }) => {
-      const { client } = currentSession();
-      if (last.id === undefined) {
-        const latest = await latestEventId(client, this.#id, signal);
-        last.id = this.firstId.value = Math.max(0, latest - firstSpan);
-      }
-      const input = { path: { id: this.#id }, query: { after: last.id, limit: 100 }, signal };
-      const events = isLive
-        ? conversation.events({ after: last.id, signal })
-        : client.items('GET /api/v1/app-conversations/{id}/events', input);
-      for await (const event of events) {
-        last.id = event.id;
-        if (this.#waiting.push(event) === 1) requestAnimationFrame(() => this.#draw());
-      }
+  follow(): () => void {
+    return followEvents(this.#id, (latest) => (this.firstId.value = Math.max(0, latest - firstSpan)), (event) => {
+      if (this.#waiting.push(event) === 1) requestAnimationFrame(() => this.#draw());
     }, (error) => (this.error.value = error));
   }
 

@@ -41,7 +41,7 @@ export function conversationStatus(state: Conversation['state']): string {
 function LoadedConversation({ conversation, onState }: LoadedConversationProps) {
   const { state } = conversation;
   const source = useMemo(() => new TranscriptSource(state.id, onState), []);
-  useEffect(() => source.follow(conversation), []);
+  useEffect(() => source.follow(), []);
   const tab = route.value.query.get('tab') ?? 'log';
   const { transcript } = source.log.value;
   const title = state.title ?? 'Untitled';

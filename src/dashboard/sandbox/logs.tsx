@@ -21,7 +21,7 @@ export function Logs({ sandbox: { id, state } }: { readonly sandbox: Sandbox }) 
   const screen = useRef<HTMLPreElement>(null);
   const isAtEnd = useRef(true);
   const isRunning = state.status === 'RUNNING';
-  useEffect(() => whileVisible(async ({ signal, isLive }) => {
+  useEffect(() => whileVisible(async (signal, isLive) => {
     const isFollowing = isRunning && isLive;
     const input = { path: { id }, query: { tail_bytes: tailBytes, follow: isFollowing }, signal, silenceMs: Infinity };
     for (;;) {
