@@ -3,8 +3,9 @@ import { isFailureOf } from '../../domain/failure.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { fetchBounded } from '../shared/bounded-fetch.ts';
 import { defaultRateLimitMs, longestRateLimitMs, type ProviderFailures } from '../shared/provider-failures.ts';
-import { createSemaphore, type Semaphore } from '../shared/semaphore.ts';
+import { createSemaphore } from '../shared/semaphore.ts';
 import { sleep } from '../shared/timeout.ts';
+import type { GitHostOptions } from './hosted-provider.ts';
 
 /** A request that may be repeated: it only reads, or the caller handles an earlier success. */
 export interface HttpRequest {
@@ -30,14 +31,10 @@ export interface HttpResponse {
   readonly text: string;
 }
 
-interface HttpClientOptions {
+/** `maxRequests` and `maxBytes` limit the work that {@link withBudget} runs. */
+interface HttpClientOptions
+  extends Pick<Required<GitHostOptions>, 'clock' | 'concurrency' | 'maxResponseBytes' | 'maxRequests' | 'maxBytes'> {
   readonly failures: ProviderFailures;
-  readonly clock: Clock;
-  readonly concurrency: number;
-  readonly maxResponseBytes: number;
-  /** Limits of the work that {@link withBudget} runs. */
-  readonly maxRequests: number;
-  readonly maxBytes: number;
   /** Reads a response's rate limit. Null if nothing has to wait. */
   readonly rateLimitOf: (response: HttpResponse) => RateLimit | null;
 }
@@ -60,52 +57,24 @@ const longestRetryWaitMs = 10_000;
 const temporaryStatuses: ReadonlySet<number> = new Set([502, 503, 504]);
 const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
+export type HttpClient = ReturnType<typeof createHttpClient>;
+
 /** Sends requests to one host with one credential, with limited concurrency, rate limits, retries and redirects. */
-export class HttpClient {
-  readonly #options: HttpClientOptions;
-  readonly #semaphore: Semaphore;
+export function createHttpClient(options: HttpClientOptions) {
+  const { clock, failures, rateLimitOf, maxResponseBytes, maxRequests, maxBytes } = options;
+  const semaphore = createSemaphore(options.concurrency);
   /** When each pause ends, by the resource whose limit is reached. The pause of null is for all requests. */
-  readonly #pauses = new Map<string | null, number>();
-
-  constructor(options: HttpClientOptions) {
-    this.#options = options;
-    this.#semaphore = createSemaphore(options.concurrency);
-  }
-
-  /** Throws `provider_rate_limited`, `provider_failed`, and the signal's reason. No error contains the request or its credential. */
-  async send(request: HttpRequest, signal: AbortSignal): Promise<HttpResponse> {
-    let { url } = request;
-    for (let redirects = 0; redirects <= maxRedirects; redirects += 1) {
-      const response = await this.#sendWithRetries({ ...request, url }, signal);
-      if (request.redirectTarget === undefined || !redirectStatuses.has(response.status)) return response;
-      url = request.redirectTarget(response.headers.get('location') ?? '', url);
-    }
-    throw this.#options.failures.failed('it redirects in circles');
-  }
+  const pauses = new Map<string | null, number>();
 
   /** Refuses all requests that the limit counts, until it is over. */
-  pauseFor({ waitMs, resource }: RateLimit): void {
+  function pauseFor({ waitMs, resource }: RateLimit): void {
     // Zero is ignored, because it would become a wait if the clock is set back.
-    if (waitMs > 0) this.#pauses.set(resource, Math.max(this.#pauses.get(resource) ?? 0, this.#options.clock.now() + waitMs));
+    if (waitMs > 0) pauses.set(resource, Math.max(pauses.get(resource) ?? 0, clock.now() + waitMs));
   }
 
-  async #sendWithRetries(request: HttpRequest, signal: AbortSignal): Promise<HttpResponse> {
-    const { clock } = this.#options;
-    // Read here, because inside the semaphore it would be the budget of another caller.
-    const spent = budget.getStore() ?? { requests: 0, bytes: 0 };
-    for (let retries = 0; ; retries += 1) {
-      const result = await this.#semaphore.use(signal, () => this.#sendOnce(request, signal, spent)).catch(rethrowUnlessConnectionLost);
-      const waitMs = retries < maxRetries ? retryWait(result, request, retries, clock) : null;
-      if (waitMs !== null) await sleep(clock, waitMs, signal);
-      else if (result instanceof Error) throw result;
-      else return result;
-    }
-  }
-
-  async #sendOnce(request: HttpRequest, signal: AbortSignal, spent: Spent): Promise<HttpResponse> {
+  async function sendOnce(request: HttpRequest, signal: AbortSignal, spent: Spent): Promise<HttpResponse> {
     const { url, method = 'GET', headers, body, resource = null, maxResponseBytes: maxOwnBytes = Number.POSITIVE_INFINITY } = request;
-    const { clock, failures, rateLimitOf, maxResponseBytes, maxRequests, maxBytes } = this.#options;
-    const closedMs = Math.max(...[null, resource].map((paused) => this.#pauses.get(paused) ?? 0)) - clock.now();
+    const closedMs = Math.max(...[null, resource].map((paused) => pauses.get(paused) ?? 0)) - clock.now();
     if (closedMs > 0) throw failures.rateLimited(closedMs);
     if (spent.requests === maxRequests) throw failures.tooLarge(`${maxRequests} requests`);
     spent.requests += 1;
@@ -115,10 +84,36 @@ export class HttpClient {
     if (spent.bytes > maxBytes) throw failures.tooLarge(`${maxBytes} bytes`);
     const response = { ...fetched, text: fetched.body.toString('utf8') };
     const limit = rateLimitOf(response);
-    if (limit !== null) this.pauseFor(limit);
+    if (limit !== null) pauseFor(limit);
     if (limit?.refused === true) throw failures.rateLimited(limit.waitMs);
     return response;
   }
+
+  async function sendWithRetries(request: HttpRequest, signal: AbortSignal): Promise<HttpResponse> {
+    // Read here, because inside the semaphore it would be the budget of another caller.
+    const spent = budget.getStore() ?? { requests: 0, bytes: 0 };
+    for (let retries = 0; ; retries += 1) {
+      const result = await semaphore.use(signal, () => sendOnce(request, signal, spent)).catch(rethrowUnlessConnectionLost);
+      const waitMs = retries < maxRetries ? retryWait(result, request, retries, clock) : null;
+      if (waitMs !== null) await sleep(clock, waitMs, signal);
+      else if (result instanceof Error) throw result;
+      else return result;
+    }
+  }
+
+  return {
+    /** Throws `provider_rate_limited`, `provider_failed`, and the signal's reason. No error contains the request or its credential. */
+    async send(request: HttpRequest, signal: AbortSignal): Promise<HttpResponse> {
+      let { url } = request;
+      for (let redirects = 0; redirects <= maxRedirects; redirects += 1) {
+        const response = await sendWithRetries({ ...request, url }, signal);
+        if (request.redirectTarget === undefined || !redirectStatuses.has(response.status)) return response;
+        url = request.redirectTarget(response.headers.get('location') ?? '', url);
+      }
+      throw failures.failed('it redirects in circles');
+    },
+    pauseFor,
+  };
 }
 
 /** Returns the error if the connection was lost, because a retry on another connection may succeed. */

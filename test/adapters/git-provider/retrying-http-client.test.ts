@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { HttpClient, type HttpRequest, isExhausted, rateLimitIn, withBudget } from '../../../src/adapters/git-provider/retrying-http-client.ts';
+import { createHttpClient, type HttpRequest, isExhausted, rateLimitIn, withBudget } from '../../../src/adapters/git-provider/retrying-http-client.ts';
 import { providerFailures } from '../../../src/adapters/shared/provider-failures.ts';
 import { createManualClock } from '../../doubles/memory/index.ts';
 import { deadUrl, failureOf, hurriedClock, secondsOf } from './support.ts';
@@ -20,7 +20,7 @@ function status(code: number, headers: Record<string, string> = {}): Answer {
 const redirectTarget: HttpRequest['redirectTarget'] = (location, from) => new URL(location, from);
 
 /** Starts a host that gives these answers, and repeats the last one. */
-async function start(answers: readonly Answer[], options: Partial<ConstructorParameters<typeof HttpClient>[0]> = {}) {
+async function start(answers: readonly Answer[], options: Partial<Parameters<typeof createHttpClient>[0]> = {}) {
   const host = { requests: 0, atOnce: 0, most: 0 };
   const server = createServer((_, response) => {
     host.requests += 1;
@@ -32,7 +32,7 @@ async function start(answers: readonly Answer[], options: Partial<ConstructorPar
   await once(server, 'listening');
   onTestFinished(() => void server.close());
   const clock = options.clock ?? hurriedClock();
-  const client = new HttpClient({
+  const client = createHttpClient({
     clock,
     failures: providerFailures('double'),
     concurrency: 4,

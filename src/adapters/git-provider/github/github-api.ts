@@ -2,7 +2,9 @@ import { createAppAuth } from '@octokit/auth-app';
 import { Octokit } from '@octokit/rest';
 import { z } from 'zod';
 import type { TimeLimit } from '../../shared/timeout.ts';
-import { HttpClient, type HttpRequest, type HttpResponse, isExhausted, isOfOrigin, rateLimitIn } from '../retrying-http-client.ts';
+import {
+  createHttpClient, type HttpClient, type HttpRequest, type HttpResponse, isExhausted, isOfOrigin, rateLimitIn,
+} from '../retrying-http-client.ts';
 import { failed, failureOf, failures, parseResponse, refusal, ssoRequired, TooHeavy, unauthorized } from './github-failures.ts';
 import type { ResolvedOptions } from './github-provider.ts';
 
@@ -30,7 +32,7 @@ const log = { debug: noop, info: noop, warn: noop, error: noop };
 /** Octokit makes the requests and authenticates them; the shared HTTP client sends them. */
 export function createGitHubApi(options: ResolvedOptions, limit: TimeLimit) {
   const { clock, url: baseUrl } = options;
-  const http = new HttpClient({
+  const http = createHttpClient({
     ...options,
     failures,
     rateLimitOf: (response) => (isRateLimit(response) ? rateLimitIn(response.headers, 'x-ratelimit', true, clock) : null),

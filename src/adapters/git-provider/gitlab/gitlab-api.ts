@@ -3,7 +3,7 @@ import { Branches, Commits, MergeRequests, Projects, Repositories } from '@gitbe
 import { jsonOrNull } from '../../shared/json.ts';
 import { linkIn } from '../response-fields.ts';
 import { itemsPerHostPage } from '../host-pages.ts';
-import { HttpClient, type HttpRequest, type HttpResponse, isOfOrigin, rateLimitIn } from '../retrying-http-client.ts';
+import { createHttpClient, type HttpRequest, type HttpResponse, isOfOrigin, rateLimitIn } from '../retrying-http-client.ts';
 import { ListedBranch, Commit, HeadCommit, MergeRequest, type PageName, pageOf, Project, TreeEntry, Version } from './gitlab-responses.ts';
 import type { HostUrl, ResolvedOptions } from './gitlab-provider.ts';
 import { failed, failures, isJson, malformed, parse, ErrorResponse } from './gitlab-failures.ts';
@@ -42,7 +42,7 @@ type Send = (endpoint: string, query: string, more?: Omit<HttpRequest, 'url' | '
  */
 export function createGitLabApi(options: ResolvedOptions) {
   const { host, token, clock } = options;
-  const http = new HttpClient({
+  const http = createHttpClient({
     ...options,
     failures,
     rateLimitOf: ({ status, headers }) => rateLimitIn(headers, 'ratelimit', status === 429, clock),
