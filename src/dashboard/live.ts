@@ -106,17 +106,20 @@ const pollMs = 2000;
 
 /**
  * Follows a stream only while the page is visible. If the tabs of the browser have too many streams, `isLive` is false, and what there is
- * now is read again and again instead, until one of them ends.
+ * now is read again and again instead, until one of them ends. Follows again after a temporary failure.
  */
 export function whileVisible(
   follow: (signal: AbortSignal, isLive: boolean) => Promise<void>, onFailure?: (error: Error) => void,
 ): () => void {
   let abort: AbortController | null = null;
   const run = async (signal: AbortSignal) => {
-    while (!(await withStreamLock(() => follow(signal, true)))) {
-      await follow(signal, false).catch((error: unknown) => {
+    for (;;) {
+      try {
+        if (await withStreamLock(() => follow(signal, true))) return;
+        await follow(signal, false);
+      } catch (error) {
         if (!isTemporary(error)) throw error;
-      });
+      }
       await sleep(pollMs, signal);
     }
   };

@@ -1,9 +1,8 @@
 import stripAnsi from 'strip-ansi';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { partsOf } from '../../client/byte-stream.ts';
-import { isTemporary } from '../../client/failures.ts';
+import { connectionLost } from '../../client/failures.ts';
 import type { Sandbox } from '../../client/index.ts';
-import { sleep } from '../../client/waiting.ts';
 import { whileVisible } from '../live.ts';
 import { currentSession } from '../session.ts';
 import { DownloadButton } from '../ui/actions.tsx';
@@ -11,7 +10,6 @@ import { Failed } from '../ui/page.tsx';
 
 const tailBytes = 256 << 10;
 const maxShown = 1 << 20;
-const reconnectMs = 1000;
 const route = 'GET /api/v1/sandboxes/{id}/logs';
 
 /** The output of the sandbox's own command. */
@@ -24,18 +22,11 @@ export function Logs({ sandbox: { id, state } }: { readonly sandbox: Sandbox }) 
   useEffect(() => whileVisible(async (signal, isLive) => {
     const isFollowing = isRunning && isLive;
     const input = { path: { id }, query: { tail_bytes: tailBytes, follow: isFollowing }, signal, silenceMs: Infinity };
-    for (;;) {
-      try {
-        const response = await currentSession().client.stream(route, input);
-        setText((shown) => shown ?? '');
-        await showParts(isFollowing ? partsOf(response.body) : [new Uint8Array(await response.arrayBuffer())], setText);
-        if (!isFollowing) return;
-      } catch (failure) {
-        if (!isTemporary(failure)) throw failure;
-      }
-      // The log of a running sandbox ends only with the connection or the server.
-      await sleep(reconnectMs, signal);
-    }
+    const response = await currentSession().client.stream(route, input);
+    setText((shown) => shown ?? '');
+    await showParts(isFollowing ? partsOf(response.body) : [new Uint8Array(await response.arrayBuffer())], setText);
+    // The log of a running sandbox ends only with the connection or the server.
+    if (isFollowing) throw connectionLost();
   }, setError), [id, isRunning]);
   useEffect(() => {
     if (isAtEnd.current && screen.current !== null) screen.current.scrollTop = screen.current.scrollHeight;
