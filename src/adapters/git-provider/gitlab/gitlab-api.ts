@@ -16,15 +16,7 @@ export interface HistoryQuery {
   readonly ref: string;
   readonly path?: string;
   readonly firstParent?: boolean;
-  readonly page?: number;
-}
-
-export interface SearchQuery {
-  readonly search: string;
-  readonly orderBy: 'id';
-  readonly sort: 'asc';
-  readonly membership?: boolean;
-  readonly searchNamespaces?: boolean;
+  readonly page: number;
 }
 
 interface MergeRequestText {
@@ -78,14 +70,9 @@ function apiOf(send: Send, host: HostUrl) {
     commit: async (project: ProjectName, name: string) =>
       parse(HeadCommit, await commits.show(project, name, { stats: false }), 'a commit'),
     /** The newest commit comes first. */
-    async history(project: ProjectName, { ref, path, firstParent, page = 1 }: HistoryQuery) {
-      const query = {
-        refName: ref,
-        perPage: itemsPerHostPage,
-        page,
-        ...(firstParent !== undefined && { firstParent }),
-        ...(path !== undefined && { path, follow: false }),
-      };
+    async history(project: ProjectName, { ref, path, firstParent, page }: HistoryQuery) {
+      const filter = { ...(firstParent !== undefined && { firstParent }), ...(path !== undefined && { path, follow: false }) };
+      const query = { refName: ref, perPage: itemsPerHostPage, page, ...filter };
       return parse(pageOf(Commit), await commits.all(project, query), 'commits');
     },
     /** Returns the entries at any depth below the directory. The root is the empty string. */
@@ -99,9 +86,11 @@ function apiOf(send: Send, host: HostUrl) {
       };
       return parse(pageOf(TreeEntry), await repositories.allRepositoryTrees(project, query), 'a directory');
     },
-    async search(wanted: SearchQuery, page: number) {
-      const query = { ...wanted, simple: true, perPage: itemsPerHostPage, page };
-      return parse(pageOf(Project), await projects.all(query), 'a search');
+    /** Sorted by age, so that a new project moves no other to another page. */
+    async search(text: string, onlyOfMember: boolean, page: number) {
+      const order = { orderBy: 'id' as const, sort: 'asc' as const, perPage: itemsPerHostPage, page };
+      const scope = { ...(onlyOfMember && { membership: true }), ...(text.includes('/') && { searchNamespaces: true }) };
+      return parse(pageOf(Project), await projects.all({ search: text, simple: true, ...order, ...scope }), 'a search');
     },
     branches: async (project: ProjectName, page: number) =>
       parse(pageOf(ListedBranch), await branches.all(project, { perPage: itemsPerHostPage, page }), 'branches'),

@@ -43,7 +43,7 @@ export function createGitLabProvider(options: GitLabOptions): GitProvider {
           throw error;
         }
       },
-      searchRepositories: (text, page, signal) => searchGitLab(apiFor(signal), text, { onlyOfMember: token !== null }, page),
+      searchRepositories: (text, page, signal) => searchGitLab(apiFor(signal), text, token !== null, page),
       listBranches: (repository, page, signal) => listGitLabBranches(apiFor(signal), repository, page),
       async openPullRequest(repository, request, signal) {
         checkName(repository);

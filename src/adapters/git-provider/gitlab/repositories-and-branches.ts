@@ -1,20 +1,15 @@
 import type { Branch, HostPage, HostPageRequest, ListedRepository } from '../../../ports/git-provider.ts';
 import { pageOfHost } from '../host-pages.ts';
-import type { GitLabApi, SearchQuery } from './gitlab-api.ts';
+import type { GitLabApi } from './gitlab-api.ts';
 import { rethrowForbidden } from './gitlab-failures.ts';
 import { checkName } from './gitlab-listing.ts';
 
 /** Makes one request. Searches the paths of all visible projects, or only of those that the credential's user is a member of. */
 export async function searchGitLab(
-  api: GitLabApi, text: string, { onlyOfMember }: { readonly onlyOfMember: boolean }, page: HostPageRequest,
+  api: GitLabApi, text: string, onlyOfMember: boolean, page: HostPageRequest,
 ): Promise<HostPage<ListedRepository>> {
-  // Sorted by age, so that a new project moves no other to another page.
-  const query: SearchQuery = {
-    search: text, orderBy: 'id', sort: 'asc',
-    ...(onlyOfMember && { membership: true }), ...(text.includes('/') && { searchNamespaces: true }),
-  };
   return await pageOfHost(page, async (number) => {
-    const { items, next } = await api.search(query, number).catch(rethrowForbidden);
+    const { items, next } = await api.search(text, onlyOfMember, number).catch(rethrowForbidden);
     return { items: items.map(({ path_with_namespace: path }) => ({ path })), hasNext: next !== null };
   });
 }
