@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { parseRepositoryName } from '../../../domain/repository-name.ts';
 import type { RepositoryInfo } from '../../../ports/git-provider.ts';
 import { Oid } from '../response-fields.ts';
 import type { CachedFile, Head, ListingSource, Opened, OpenRequest, TreeFile } from '../incremental-listing.ts';
@@ -18,14 +19,10 @@ export interface RepositoryName {
 
 /** Throws `repository_not_found` if no repository can have the name. */
 export function parseName(repository: string): RepositoryName {
-  const [owner, repo, ...deeper] = repository.split('/');
-  if (!isSegment(owner) || !isSegment(repo) || deeper.length > 0) throw notFound(repository);
+  const parsed = parseRepositoryName(repository);
+  const [owner, repo, ...deeper] = parsed.ok ? parsed.segments : [];
+  if (owner === undefined || repo === undefined || deeper.length > 0) throw notFound(repository);
   return { owner, repo };
-}
-
-/** A segment `.` or `..` changes the path of a URL, even if it is encoded. */
-function isSegment(segment: string | undefined): segment is string {
-  return segment !== undefined && segment !== '' && segment !== '.' && segment !== '..' && segment.isWellFormed();
 }
 
 /** A directory without dates. The `id` of its head is GitHub's current `owner/name`. */
