@@ -39,32 +39,22 @@ export function checkName(repository: string): void {
 /** Makes one request, or up to three if the repository may be empty. Requests by the head's `id` are not redirected. */
 async function readHead(api: GitLabApi, repository: string): Promise<Head> {
   checkName(repository);
-  try {
-    return await headOf(api, repository, await api.commit(repository, 'HEAD'));
-  } catch (error) {
-    if (!isContentMissing(error)) throw error;
-  }
-  const { id, path, default_branch: branch, empty_repo: empty = false } = await api.project(repository);
-  if (empty || branch === null || branch === undefined) return { id, name: path, commit: null, etag: null };
-  return { id, name: path, commit: await branchHead(api, id, branch), etag: null };
+  const head = await findCommit(api, repository, 'HEAD');
+  const name = projectNameIn(head?.web_url);
+  if (head?.project_id !== undefined && name !== null) return { id: head.project_id, name, commit: head.id, etag: null };
+  const { id, path, default_branch: branch = null, empty_repo: empty = false } = await api.project(repository);
+  const commit = head ?? (empty || branch === null ? null : await findCommit(api, id, branch));
+  return { id, name: path, commit: commit?.id ?? null, etag: null };
 }
 
-async function branchHead(api: GitLabApi, project: number, branch: string): Promise<string | null> {
+/** Null if the project has no such commit. */
+async function findCommit(api: GitLabApi, project: ProjectName, name: string): Promise<HeadCommit | null> {
   try {
-    return (await api.commit(project, branch)).id;
+    return await api.commit(project, name);
   } catch (error) {
     if (isContentMissing(error)) return null;
     throw error;
   }
-}
-
-async function headOf(api: GitLabApi, repository: string, commit: HeadCommit): Promise<Head> {
-  const name = projectNameIn(commit.web_url);
-  if (commit.project_id !== undefined && name !== null) {
-    return { id: commit.project_id, name, commit: commit.id, etag: null };
-  }
-  const { id, path } = await api.project(repository);
-  return { id, name: path, commit: commit.id, etag: null };
 }
 
 /** Reads the project's name from the URL of a commit's page: `.../group/name/-/commit/SHA`. */
