@@ -88,7 +88,8 @@ const maxOpenRequests = 64;
 class OpenRequests {
   /** By our ids. */
   readonly #sent = new Map<string | number, { readonly id: string | number; readonly method: string }>();
-  readonly #waiting = new Set<() => void>();
+  /** Resolved and replaced at each answer that the agent has got. */
+  #nextAnswer = Promise.withResolvers<void>();
   #nextId: number;
   #received = 0;
 
@@ -123,7 +124,8 @@ class OpenRequests {
   afterSend(message: AnyMessage): void {
     if ('method' in message) return;
     this.#received -= 1;
-    for (const notify of this.#waiting) notify();
+    this.#nextAnswer.resolve();
+    this.#nextAnswer = Promise.withResolvers();
   }
 
   /** Returns the method and the SDK's own id of our request. Null if there was no such request. */
@@ -134,12 +136,7 @@ class OpenRequests {
   }
 
   async #untilFewerThan(count: number): Promise<void> {
-    while (this.#received >= count) {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      this.#waiting.add(resolve);
-      await promise;
-      this.#waiting.delete(resolve);
-    }
+    while (this.#received >= count) await this.#nextAnswer.promise;
   }
 }
 
