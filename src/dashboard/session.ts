@@ -20,18 +20,19 @@ const storedKey = 'skep.key';
 const url = new URL('.', location.href).href;
 
 export async function logIn(key: string, isRemembered: boolean): Promise<void> {
-  const client = clientWith(key);
-  const me = await client.request('GET /api/v1/me');
+  await enter(key);
   // Otherwise the tab's own key before would be found first.
   sessionStorage.removeItem(storedKey);
   (isRemembered ? localStorage : sessionStorage).setItem(storedKey, key);
   loginNotice.value = null;
-  enter({ client, me });
 }
 
-function enter(entered: Session): void {
-  keepDraftsOf(entered.me.user_id);
-  session.value = entered;
+/** Without a key, for deployments that identify callers in another way. */
+async function enter(key?: string): Promise<void> {
+  const client = clientWith(key);
+  const me = await client.request('GET /api/v1/me');
+  keepDraftsOf(me.user_id);
+  session.value = { client, me };
 }
 
 /** Returns the code of the login link that is the page's address; null if it is another address. */
@@ -46,7 +47,9 @@ export async function resumeSession(): Promise<void> {
   const key = sessionStorage.getItem(storedKey) ?? localStorage.getItem(storedKey);
   if (code !== null) await logInWithLink(code);
   else if (key !== null) await logIn(key, sessionStorage.getItem(storedKey) === null);
-  else await enterWithoutKey();
+  else await enter().catch((error: unknown) => {
+    if (!isFailure(error, 'unauthorized')) throw error;
+  });
 }
 
 /** Replaces an earlier session, unless the link is not valid. */
@@ -56,16 +59,6 @@ export async function logInWithLink(code: string): Promise<void> {
   route.value = { path: [], query: new URLSearchParams() };
   const { key } = await clientWith().request('POST /api/v1/login', { body: { code } });
   await logIn(key, true);
-}
-
-/** Logs in without a key, for deployments that identify callers in another way. */
-async function enterWithoutKey(): Promise<void> {
-  const client = clientWith();
-  try {
-    enter({ client, me: await client.request('GET /api/v1/me') });
-  } catch (error) {
-    if (!isFailure(error, 'unauthorized')) throw error;
-  }
 }
 
 export function logOut(): void {
