@@ -163,11 +163,10 @@ export function useDebounced<T>(value: T, ms = 200): T {
   return settled;
 }
 
-/** Renders again every `ms` milliseconds, for times relative to now. */
-export function useTick(ms: number): void {
-  const [, setTick] = useState(0);
+/** Calls the function of the first render every `ms` milliseconds. */
+export function useInterval(act: () => void, ms: number): void {
   useEffect(() => {
-    const timer = setInterval(() => setTick((tick) => tick + 1), ms);
+    const timer = setInterval(act, ms);
     return () => clearInterval(timer);
-  }, [ms]);
+  }, []);
 }

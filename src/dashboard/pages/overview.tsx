@@ -1,7 +1,6 @@
-import { useEffect } from 'preact/hooks';
 import type { api } from '../../client/index.ts';
 import { bytes, milliseconds, orNone, plural, relativeTime, readableName } from '../format.ts';
-import { useResource } from '../live.ts';
+import { useInterval, useResource } from '../live.ts';
 import { currentSession } from '../session.ts';
 import { Link, Meter, Status, Time } from '../ui/controls.tsx';
 import { Loaded, Page } from '../ui/page.tsx';
@@ -13,10 +12,7 @@ const kinds: ReadonlySet<api.Event['kind']> = new Set(['sandbox_moved', 'start_s
 export function OverviewPage() {
   const { client, me } = currentSession();
   const resource = useResource((signal) => client.request('GET /api/v1/overview', { signal }), [], ({ kind }) => kinds.has(kind));
-  useEffect(() => {
-    const timer = setInterval(() => document.hidden || resource.reload(), refreshMs);
-    return () => clearInterval(timer);
-  }, []);
+  useInterval(() => document.hidden || resource.reload(), refreshMs);
   return (
     <Page title="Overview" meta={me.access !== 'admin' && <span class="tag">Only yours</span>}>
       <Loaded resource={resource}>

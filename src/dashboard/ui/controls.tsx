@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
 import { absoluteTime, relativeTime, readableName } from '../format.ts';
-import { useTick } from '../live.ts';
+import { useInterval } from '../live.ts';
 import { href, type Query, route } from '../route.ts';
 import { Icon, type IconName } from './icons.tsx';
 
@@ -44,7 +45,9 @@ export function ExternalLink({ url, children }: { readonly url: string; readonly
 }
 
 export function Time({ at }: { readonly at: string }) {
-  useTick(30_000);
+  // Drawn again, because the shown time is relative to now.
+  const [, draw] = useState(0);
+  useInterval(() => draw((count) => count + 1), 30_000);
   return <time dateTime={at} title={absoluteTime(at)}>{relativeTime(at)}</time>;
 }
 
