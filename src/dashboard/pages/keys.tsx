@@ -12,7 +12,7 @@ export const accessNames = { full: 'Read and change', read: 'Read only', admin: 
 export function KeysPage() {
   const { client, me } = currentSession();
   const [isAdding, setAdding] = useState(false);
-  const [made, setMade] = useState<api.NewKey | null>(null);
+  const [made, setMade] = useState<api.CreatedKey | null>(null);
   const resource = useResource(async (signal) => (me.has_keys ? (await client.request('GET /api/v1/keys', { signal })).items : []), []);
   const add = canChange() && me.has_keys && <Button kind="primary" icon="plus" onClick={() => setAdding(true)}>New key</Button>;
   return (
@@ -61,7 +61,7 @@ function List({ keys, onChange }: { readonly keys: readonly api.Key[]; readonly 
 const keyLifetimes = [['', 'Never'], ['86400', 'In a day'], ['2592000', 'In 30 days'], ['31536000', 'In a year']] as const;
 const accesses = ['full', 'read', 'admin'] as const;
 
-function NewKey({ onClose, onMade }: { readonly onClose: () => void; readonly onMade: (key: api.NewKey) => void }) {
+function NewKey({ onClose, onMade }: { readonly onClose: () => void; readonly onMade: (key: api.CreatedKey) => void }) {
   const { client, me } = currentSession();
   const [isLimited, setLimited] = useState(false);
   const isAdmin = me.access === 'admin';
