@@ -87,13 +87,25 @@ export function dashboardActions(opened: () => { readonly scene: Scene; readonly
     await page.getByText('The total ignores how many').waitFor();
   });
 
-  test('uploads and downloads a file', async () => {
+  test('uploads and downloads a file, and replaces one only after a question', async () => {
     const { scene, seeded } = opened();
     await using page = await scene.page(`sandboxes/${seeded.sandbox.id}?tab=files`);
-    await page.getByLabel('Upload').setInputFiles({ name: 'up.txt', mimeType: 'text/plain', buffer: Buffer.from('tea\n') });
-    await page.getByRole('link', { name: 'up.txt' }).click();
-    const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download' }).click()]);
-    expect(readFileSync(await download.path(), 'utf8')).toBe('tea\n');
+    const upload = (text: string) => page.getByLabel('Upload').setInputFiles({ name: 'up.txt', mimeType: 'text/plain', buffer: Buffer.from(text) });
+    const expectContent = async (text: string) => {
+      await page.getByRole('link', { name: 'up.txt' }).click();
+      const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download' }).click()]);
+      expect(readFileSync(await download.path(), 'utf8')).toBe(text);
+      await page.goBack();
+    };
+    await upload('tea\n');
+    await expectContent('tea\n');
+    await upload('coffee\n');
+    await page.getByRole('dialog', { name: 'Replace up.txt?' }).getByRole('button', { name: 'Cancel' }).click();
+    await expectContent('tea\n');
+    await upload('coffee\n');
+    await page.getByRole('dialog').getByRole('button', { name: 'Replace' }).click();
+    await page.getByRole('dialog').waitFor({ state: 'hidden' });
+    await expectContent('coffee\n');
   });
 
   test('creates and revokes a key that is limited to some repositories', async () => {
@@ -102,6 +114,12 @@ export function dashboardActions(opened: () => { readonly scene: Scene; readonly
     await page.getByRole('button', { name: 'New key' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel(/^Name/).fill('ci');
+    // The name is selected with the mouse, past the edge of the dialog.
+    const field = await dialog.getByLabel(/^Name/).boundingBox();
+    await page.mouse.move(field!.x + 5, field!.y + 5);
+    await page.mouse.down();
+    await page.mouse.move(2, 2);
+    await page.mouse.up();
     await dialog.getByLabel('Access').last().selectOption('Read only');
     await dialog.getByLabel(/^Repositories/).fill('acme/*');
     await dialog.getByLabel(/^Owner/).fill('ci-bot');

@@ -1,5 +1,5 @@
 import { useRef } from 'preact/hooks';
-import type { api, Sandbox } from '../../client/index.ts';
+import { type api, isFailure, type Sandbox } from '../../client/index.ts';
 import { bytes, plural } from '../format.ts';
 import { useResource } from '../live.ts';
 import { route } from '../route.ts';
@@ -102,15 +102,35 @@ function RemoveFile({ sandbox, file: { path, name, type }, onDone }: FileProps &
 function Upload({ sandbox, path, onDone }: { readonly sandbox: Sandbox; readonly path: string; readonly onDone: () => void }) {
   const input = useRef<HTMLInputElement>(null);
   const [isBusy, run] = useAction();
-  const upload = async (files: readonly File[]) => {
-    for (const file of files) await sandbox.files.write(`${path.replace(/\/$/, '')}/${file.name}`, file);
-    toast(`${plural(files.length, 'file')} uploaded.`);
+  const write = (file: File, condition = {}) => sandbox.files.write(`${path.replace(/\/$/, '')}/${file.name}`, file, condition);
+  const done = (count: number) => {
+    if (count > 0) toast(`${plural(count, 'file')} uploaded.`);
     onDone();
+  };
+  const upload = async (files: readonly File[]) => {
+    const existing: File[] = [];
+    for (const file of files) {
+      await write(file, { ifNoneMatch: '*' }).catch((error: unknown) => {
+        if (!isFailure(error, 'precondition_failed')) throw error;
+        existing.push(file);
+      });
+    }
+    done(files.length - existing.length);
+    if (existing.length > 0) ask({
+      title: `Replace ${existing.map(({ name }) => name).join(', ')}?`, submit: 'Replace',
+      text: 'What is in the sandbox under this name is lost.',
+      onSubmit: async () => {
+        for (const file of existing) await write(file);
+        done(existing.length);
+      },
+    });
   };
   return (
     <>
       <input ref={input} type="file" multiple hidden aria-label="Upload" onChange={(event) => {
         const files = [...event.currentTarget.files ?? []];
+        // So that the same file can be chosen again.
+        event.currentTarget.value = '';
         void run(() => upload(files));
       }} />
       <Button icon="upload" disabled={isBusy} onClick={() => input.current?.click()}>

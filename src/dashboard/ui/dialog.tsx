@@ -12,13 +12,16 @@ interface DialogProps {
   readonly children: ComponentChildren;
 }
 
-/** A modal dialog. The browser keeps the focus in it and closes it on Escape. */
+/**
+ * A modal dialog. The browser keeps the focus in it and closes it on Escape. A press outside closes it, but the end of a selection there
+ * does not.
+ */
 export function Dialog({ title, onClose, children, ...rest }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
   // Opened before the next event, so the next key goes to the dialog.
   useLayoutEffect(() => element.current?.showModal(), []);
   return (
-    <dialog ref={element} {...rest} aria-label={title} onClose={onClose} onClick={(event) => event.target === element.current && onClose()}>
+    <dialog ref={element} {...rest} aria-label={title} onClose={onClose} onMouseDown={(event) => event.target === element.current && onClose()}>
       <div class="dialog">{children}</div>
     </dialog>
   );
