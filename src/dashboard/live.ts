@@ -114,13 +114,15 @@ export function whileVisible(
   let abort: AbortController | null = null;
   const run = async (signal: AbortSignal) => {
     for (;;) {
+      let pauseMs = pollMs;
       try {
         if (await withStreamLock(() => follow(signal, true))) return;
         await follow(signal, false);
       } catch (error) {
         if (!isTemporary(error)) throw error;
+        pauseMs = Math.max(pollMs, error.retryAfterMs ?? 0);
       }
-      await sleep(pollMs, signal);
+      await sleep(pauseMs, signal);
     }
   };
   const update = () => {

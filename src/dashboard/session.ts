@@ -20,19 +20,20 @@ const storedKey = 'skep.key';
 const url = new URL('.', location.href).href;
 
 export async function logIn(key: string, isRemembered: boolean): Promise<void> {
-  await enter(key);
+  const entered = await enter(key);
   // Otherwise the tab's own key before would be found first.
   sessionStorage.removeItem(storedKey);
   (isRemembered ? localStorage : sessionStorage).setItem(storedKey, key);
   loginNotice.value = null;
+  session.value = entered;
 }
 
 /** Without a key, for deployments that identify callers in another way. */
-async function enter(key?: string): Promise<void> {
+async function enter(key?: string): Promise<Session> {
   const client = clientWith(key);
   const me = await client.request('GET /api/v1/me');
   keepDraftsOf(me.user_id);
-  session.value = { client, me };
+  return { client, me };
 }
 
 /** Returns the code of the login link that is the page's address; null if it is another address. */
@@ -47,9 +48,12 @@ export async function resumeSession(): Promise<void> {
   const key = sessionStorage.getItem(storedKey) ?? localStorage.getItem(storedKey);
   if (code !== null) await logInWithLink(code);
   else if (key !== null) await logIn(key, sessionStorage.getItem(storedKey) === null);
-  else await enter().catch((error: unknown) => {
-    if (!isFailure(error, 'unauthorized')) throw error;
-  });
+  else {
+    session.value = await enter().catch((error: unknown) => {
+      if (!isFailure(error, 'unauthorized')) throw error;
+      return null;
+    });
+  }
 }
 
 /** Replaces an earlier session, unless the link is not valid. */

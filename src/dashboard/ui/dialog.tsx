@@ -20,8 +20,9 @@ export function Dialog({ title, onClose, children, ...rest }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
   // Opened before the next event, so the next key goes to the dialog.
   useLayoutEffect(() => element.current?.showModal(), []);
+  const onMouseDown = (event: Event) => event.target === element.current && onClose();
   return (
-    <dialog ref={element} {...rest} aria-label={title} onClose={onClose} onMouseDown={(event) => event.target === element.current && onClose()}>
+    <dialog ref={element} {...rest} aria-label={title} onClose={onClose} onMouseDown={onMouseDown}>
       <div class="dialog">{children}</div>
     </dialog>
   );

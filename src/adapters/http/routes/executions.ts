@@ -37,8 +37,8 @@ const variables = z
 
 const runBody = z
   .strictObject({
-    command: z.array(word).min(1).nullable().default(null).meta({ description: 'The program and its arguments.', example: ['ls', '-l'] }),
-    shell: word.min(1).nullable().default(null).describe('A shell command for `/bin/sh -c`, instead of `command`.'),
+    command: z.array(word).min(1).nullish().meta({ description: 'The program and its arguments.', example: ['ls', '-l'] }),
+    shell: word.min(1).nullish().describe('A shell command for `/bin/sh -c`, instead of `command`.'),
     env: variables.default({}).describe("Added to the sandbox's own variables, for this command only."),
     working_dir: text(4096).regex(/^\//, 'must be an absolute path').nullable().default(null)
       .describe("Default: the working directory of the sandbox's spec."),
@@ -47,7 +47,7 @@ const runBody = z
     stdin: z.boolean().optional().describe('Whether the command gets input. Default: true with a terminal, otherwise false.'),
     tty: terminalSize.nullable().default(null).describe('Runs it in a terminal of this size.'),
   })
-  .refine(({ command, shell }) => (command === null) !== (shell === null), 'must have either command or shell')
+  .refine(({ command, shell }) => (command == null) !== (shell == null), 'must have either command or shell')
   .meta({ id: 'ExecutionRequest' });
 
 const outputQuery = z.object({

@@ -183,7 +183,7 @@ async function list(...selection: readonly string[]): Promise<ProcessEntry[]> {
 /** Returns the lines that `ps` writes. It exits with 1 if no process matches. */
 async function ps(args: readonly string[]): Promise<readonly string[]> {
   const env = { ...process.env, LC_ALL: 'C', TZ: 'UTC' };
-  const { stdout } = await run('ps', args, { env, maxBuffer: 64 << 20 }).catch((error: { readonly code?: unknown }) => {
+  const { stdout } = await run('ps', args, { env, maxBuffer: Infinity }).catch((error: { readonly code?: unknown }) => {
     if (error.code === 1) return { stdout: '' };
     throw error;
   });
