@@ -63,7 +63,7 @@ export function logStatusChange(logger: Logger, from: Sandbox | null, to: Sandbo
 
 /**
  * Does the work on the runtime. Failures get the id and status from the record. If the record says RUNNING but the sandbox does not run,
- * the failure says PAUSED. If the runtime does not have the sandbox, it says MISSING, unless the sandbox still starts.
+ * the failure says PAUSED. If the runtime does not have the sandbox, it says MISSING, unless the sandbox still starts or is in ERROR.
  */
 export async function withRecordFailures<T>({ id, status }: Sandbox, work: () => Promise<T>): Promise<T> {
   try {
@@ -72,7 +72,7 @@ export async function withRecordFailures<T>({ id, status }: Sandbox, work: () =>
     const isGone = isFailureOf(error, 'sandbox_not_found');
     if (!isGone && !isFailureOf(error, 'sandbox_not_running')) throw error;
     const stopped = status === 'RUNNING' ? 'PAUSED' : status;
-    const shown = isGone && status !== 'STARTING' ? 'MISSING' : stopped;
+    const shown = isGone && status !== 'STARTING' && status !== 'ERROR' ? 'MISSING' : stopped;
     throw new Failure('sandbox_not_running', { id, status: shown }, { cause: error });
   }
 }

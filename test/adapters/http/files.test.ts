@@ -199,3 +199,13 @@ test('an upload can take longer than other requests, but is cut off if it stalls
   await expect(once(stalled, 'response')).rejects.toThrow();
   expect((await own.ann('GET', path)).body).toBe('x'.repeat(20));
 });
+
+test('a sandbox in ERROR that the engine does not have stays in ERROR in the failure', async () => {
+  const own = await startWorld();
+  const { id } = await runningSandbox(own);
+  own.engine.crash(id);
+  await until(() => own.ann('GET', `/api/v1/sandboxes/${id}`), (answer) => object(answer)['status'] === 'ERROR');
+  own.engine.remove(id);
+  const read = await own.ann('GET', `/api/v1/sandboxes/${id}/files?path=/workspace/file`);
+  expect(read).toMatchObject({ status: 409, body: { code: 'sandbox_not_running', sandbox_status: 'ERROR' } });
+});
