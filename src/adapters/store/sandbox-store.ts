@@ -107,11 +107,14 @@ function orNone(row: Selectable<Database['sandboxes']> | undefined): Sandbox | n
 
 type SandboxWrites = Pick<SandboxStore, 'insert' | 'claimFromPool' | 'insertPooled' | 'replace' | 'admit'>;
 
+/** A parameter, because with a literal each statement would be a new one for SQLite. */
+const laterActivity = (at: number): RawBuilder<number> => sql`max(last_active_at, ${at})`;
+
 /** Records activity of a sandbox. Returns false if it is not RUNNING. */
 export async function touchIfRunning(db: Db, id: string, at: number): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('sandboxes')
-    .set((eb) => ({ last_active_at: eb.case().when('last_active_at', '<', at).then(at).else(eb.ref('last_active_at')).end() }))
+    .set({ last_active_at: laterActivity(at) })
     .where('id', '=', id)
     .where('status', '=', 'RUNNING')
     .where('deleted_at', 'is', null)
@@ -206,9 +209,7 @@ async function insertRow(trx: Db, sandbox: Sandbox, fingerprint = ''): Promise<v
 /** Replaces the row if it is exactly one version older. Keeps activity that was recorded after the caller read the record. */
 async function replaceRow(trx: Db, sandbox: Sandbox): Promise<boolean> {
   const { id, last_active_at: active, ...others } = rowOfSandbox(sandbox);
-  const update = trx.updateTable('sandboxes').set(others).set((eb) => (
-    { last_active_at: eb.case().when('last_active_at', '>', active).then(eb.ref('last_active_at')).else(active).end() }
-  ));
+  const update = trx.updateTable('sandboxes').set({ ...others, last_active_at: laterActivity(active) });
   const allowed = isPausedByRule(sandbox) ? update.where('last_active_at', '<=', active) : update;
   return await replaceOlder(allowed, { id, version: others.version });
 }
