@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { SocketAddress } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
@@ -155,7 +156,9 @@ function rateLimited(limit: string, { msBeforeNext }: RateLimiterRes): Failure {
 
 /** Returns the client that the limits count: an IPv4 address, or the /64 network of an IPv6 address, because one client owns all of it. */
 export function clientAddress(request: ClientRequest): string {
-  const address = request.ip ?? 'unknown';
+  const given = request.ip ?? 'unknown';
+  // Some reverse proxies add the port.
+  const address = SocketAddress.parse(given)?.address ?? given;
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
   if (mapped !== undefined) return mapped;
   return address.includes(':') ? `${networkOf(address)}::/64` : address;

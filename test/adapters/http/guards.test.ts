@@ -56,6 +56,8 @@ describe('limits', () => {
     ['2001:db8::1', '2001:db8:0:0::/64'],
     ['fe80::1%eth0', 'fe80:0:0:0::/64'],
     ['::1', '0:0:0:0::/64'],
+    ['192.0.2.1:40000', '192.0.2.1'],
+    ['[2001:db8::1]:40000', '2001:db8:0:0::/64'],
   ])('count the client address %s as %s', (ip, client) => {
     expect(clientAddress({ ip })).toBe(client);
   });

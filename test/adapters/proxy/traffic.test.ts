@@ -143,6 +143,19 @@ describe('a response of the sandbox', () => {
     const own = `http://127.0.0.1:${port}`;
     expect((await answered([['Location', `${own}/x`]], false, 302)).headers.location).toBe(`${own}/${id}/8000/x`);
     expect((await answered([['Location', `${own}/${id}/8000/x`]], false, 302)).headers.location).toBe(`${own}/${id}/8000/x`);
+    expect((await answered([['Location', 'https://' + own.slice('http://'.length)]], false, 302)).headers.location).toBe(`https://127.0.0.1:${port}/${id}/8000/`);
+    // As nginx does, with the port on which it listens.
+    expect((await answered([['Location', 'http://127.0.0.1:8000/x/']], false, 302)).headers.location).toBe(`/${id}/8000/x/`);
+    const name = `8000-${id}.localhost`;
+    expect((await answered([['Location', `http://${name}:8000/x/`]], true, 302)).headers.location).toBe('/x/');
+    expect((await answered([['Location', `http://${name}:8001/x/`]], true, 302)).headers.location).toBe(`http://${name}:8001/x/`);
+  });
+
+  test('with a redirect to its own host keeps HTTPS', async () => {
+    const set = encodeURIComponent(JSON.stringify([['Location', 'http://my.host/x']]));
+    const origin = { 'X-Skep-Sandbox-Id': id, 'X-Skep-Port': '8000', 'X-Skep-Origin': 'https://my.host' };
+    const { headers } = await send(port, `/headers?status=302&set=${set}`, withKey(key, origin));
+    expect(headers.location).toBe('https://my.host/x');
   });
 
   test('has no headers that affect the whole origin', async () => {
