@@ -39,6 +39,16 @@ export function createGitHubApi(options: ResolvedOptions, limit: TimeLimit) {
   });
   const octokit = createOctokit(options, http, limit);
 
+  /** Returns the authentication of an App's installation or of the token. `refresh`: gets a new token for the installation. */
+  async function authenticate(signal: AbortSignal, refresh = false): Promise<unknown> {
+    try {
+      return await octokit.auth({ type: 'installation', refresh });
+    } catch (error) {
+      signal.throwIfAborted();
+      throw failureOf(error);
+    }
+  }
+
   return {
     /** Throws every provider failure except `repository_not_found`. */
     async send(call: Call, signal: AbortSignal): Promise<HttpResponse> {
@@ -51,15 +61,22 @@ export function createGitHubApi(options: ResolvedOptions, limit: TimeLimit) {
         sent.response = await http.send({ ...requestOf(url, init), ...policy, ...redirect, resource }, signal);
         return toFetchResponse(sent.response);
       };
-      try {
-        const request = { fetch: sendByHttpClient, signal, redirect: 'manual' as const, parseSuccessResponseBody: false };
-        await octokit.request(route, { baseUrl, ...parameters, headers: { ...headers }, request });
-      } catch (error) {
-        signal.throwIfAborted();
-        // Octokit throws for most statuses. Its error contains the credential, so it is not passed on.
-        if (sent.response === null) throw failureOf(error);
-      }
-      return accept(sent.response, policy.expects);
+      const request = { fetch: sendByHttpClient, signal, redirect: 'manual' as const, parseSuccessResponseBody: false };
+      const ask = async (): Promise<HttpResponse | null> => {
+        try {
+          await octokit.request(route, { baseUrl, ...parameters, headers: { ...headers }, request });
+        } catch (error) {
+          signal.throwIfAborted();
+          // Octokit throws for most statuses. Its error contains the credential, so it is not passed on.
+          if (sent.response === null) throw failureOf(error);
+        }
+        return sent.response;
+      };
+      const response = await ask();
+      if (options.app === undefined || response?.status !== 401) return accept(response, policy.expects);
+      // The token can be revoked before it expires.
+      await authenticate(signal, true);
+      return accept(await ask(), policy.expects);
     },
     /** Stops the requests of the rate limit of a GraphQL response until it is over, and returns the failure for it. */
     rateLimited({ headers }: HttpResponse): Error {
@@ -69,13 +86,7 @@ export function createGitHubApi(options: ResolvedOptions, limit: TimeLimit) {
     },
     /** Returns the token that git may use. Null if there is no credential. */
     async gitToken(signal: AbortSignal): Promise<string | null> {
-      try {
-        const authentication = await octokit.auth({ type: 'installation' });
-        return Token.safeParse(authentication).data?.token ?? null;
-      } catch (error) {
-        signal.throwIfAborted();
-        throw failureOf(error);
-      }
+      return Token.safeParse(await authenticate(signal)).data?.token ?? null;
     },
   };
 }

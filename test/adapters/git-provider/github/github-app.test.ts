@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { agents, failureOf, list, start } from '../support.ts';
 import { createScene, simple, simpleListing } from './support.ts';
 
@@ -24,6 +24,30 @@ describe('A GitHub App installation', () => {
       expect(await list(provider)).toEqual([[`${agents}/b.md`, start + 1]]);
       expect(scene.asked()).not.toContain(tokenRequest);
       expect(await provider.check()).toMatchObject({ ok: true });
+    }
+  });
+
+  test('replaces a token that the host refuses, once for each request', async () => {
+    const scene = await createScene();
+    const privateKey = makeKey();
+    scene.double.access.app = { appId: '42', installationId: 7, key: privateKey };
+    await scene.publish(simple, 'acme/shop', 'private');
+    const provider = scene.anonymous({ app: { appId: 42, privateKey, installationId: 7 } });
+    expect(await provider.check()).toMatchObject({ ok: true });
+    scene.double.access.tokens.clear();
+    // Octokit itself repeats requests with a token that is only some seconds old.
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 60_000 });
+    try {
+      scene.asked();
+      expect(await list(provider)).toEqual(simpleListing);
+      expect(scene.asked()).toEqual(['POST /graphql', tokenRequest, 'POST /graphql', 'POST /graphql 1 histories']);
+      scene.double.access.app = null;
+      scene.double.access.tokens.clear();
+      vi.setSystemTime(Date.now() + 60_000);
+      expect(await failureOf(list(provider))).toMatch(/^provider_unauthorized: /u);
+      expect(scene.asked()).toEqual(['GET /repos/acme/shop/commits/HEAD', tokenRequest]);
+    } finally {
+      vi.useRealTimers();
     }
   });
 
