@@ -40,7 +40,7 @@ export type ToolCallStatus = (typeof toolCallStatuses)[number];
 export interface ToolCall {
   readonly toolCallId: string;
   readonly title: string;
-  /** `read`, `edit`, `execute`...: the agent's own word. */
+  /** The kind of tool, as the agent names it: `read`, `edit`, `execute`. */
   readonly toolKind: string;
   readonly status: ToolCallStatus;
   readonly paths: readonly string[];

@@ -4,7 +4,7 @@ export interface Microagent {
   readonly name: string;
   /** Path relative to the repository's root. */
   readonly path: string;
-  /** Committer date of the earliest commit that touches the path, in milliseconds since the epoch. */
+  /** The earliest committer date of a commit that adds the path, in milliseconds since the epoch. */
   readonly createdAt: number;
 }
 

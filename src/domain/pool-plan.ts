@@ -33,7 +33,7 @@ export function newPoolMember(asked: Omit<NewSandbox, 'ownerId'>): Sandbox {
   return newSandbox({ ...asked, ownerId: unowned });
 }
 
-/** Returns the owner's record of a claimed member. What runs stays the same; its life begins now. */
+/** Returns the owner's record of a claimed member. The running processes stay the same. Its age counts from now. */
 export function claimMember(member: Sandbox, asked: Omit<NewSandbox, 'sessionApiKey'>, exposedUrls: readonly ExposedUrl[]): Sandbox {
   const { instanceId, sessionApiKey } = member;
   const statusReason = { code: 'claimed_from_pool', instanceId } as const;
@@ -51,9 +51,9 @@ export interface PoolPlan {
 const minMemberAgeMs = 60_000;
 
 /**
- * Returns which members to add and which to remove. At most `atOnce` members start at a time, for the specs in turn; specs in `held` start
- * none. Young members stay, because another process may want them: during an update, two processes with different configurations would
- * remove each other's members as fast as they add them.
+ * Returns which members to add and which to remove. At most `atOnce` members start at a time, distributed over the specs. Specs in
+ * `held` start none. Young members stay, because another process may want them: during an update, two processes with different
+ * configurations would remove each other's members as fast as they add them.
  */
 export function planPool(
   members: readonly PoolMember[],
@@ -89,11 +89,11 @@ function removalReason({ status, statusReason }: Sandbox, missing: number | unde
   return missing > 0 || isYoung ? null : { code: 'pool_full' };
 }
 
-/** Returns one of each spec in turn, until nothing is missing or `max` is reached. */
+/** Returns one of each spec, then the next of each, until nothing is missing or `max` is reached. */
 function roundRobin(specs: readonly PooledSpec[], missing: ReadonlyMap<string, number>, max: number): PooledSpec[] {
   const rounds = Math.max(0, ...specs.map(({ fingerprint }) => missing.get(fingerprint) ?? 0));
-  const turns = Array.from({ length: Math.min(rounds, max) }, (_, round) =>
+  const perRound = Array.from({ length: Math.min(rounds, max) }, (_, round) =>
     specs.filter(({ fingerprint }) => (missing.get(fingerprint) ?? 0) > round),
   );
-  return turns.flat().slice(0, max);
+  return perRound.flat().slice(0, max);
 }

@@ -6,7 +6,7 @@ import type { ApiKeys } from './api-keys.ts';
  * has no `close`: the creator of an adapter closes it if needed (see `Own` in `skep`).
  */
 export interface Auth {
-  /** One line for a person: which credentials it accepts. It is read once and must not contain a secret. */
+  /** One line for a person: which credentials are accepted. It is read once, and must not contain a secret. */
   readonly description: string;
 
   /**

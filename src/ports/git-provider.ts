@@ -9,7 +9,7 @@ export interface DatedFile {
   readonly path: string;
   /** The id that git gives its content, in lower-case hexadecimal digits. Equal content has the same id. */
   readonly blobId: string;
-  /** Committer date of the earliest commit of the default branch's history that touches the path, in ms since the epoch. */
+  /** The earliest committer date of a commit in the default branch's history that adds the path, in milliseconds since the epoch. */
   readonly createdAt: number;
 }
 
@@ -28,7 +28,7 @@ export interface DirectoryListing {
   readonly directory: string;
   /** In no particular order. */
   readonly files: readonly DatedFile[];
-  /** When the host last confirmed the list, in ms since the epoch. Absent if it did so just now. */
+  /** When the host last confirmed the list, in milliseconds since the epoch. Absent if it did so just now. */
   readonly confirmedAt?: number;
 }
 

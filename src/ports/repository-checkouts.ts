@@ -21,7 +21,7 @@ export interface WorkTreeRequest extends CheckoutRequest {
 /** A work tree at the head of a branch, ready to be unpacked. */
 export interface Checkout extends StartPoint {
   /**
-   * A tar of the work tree with its own `.git`. Names are relative to its root. It contains no credential, hook or setting of the host.
+   * A tar of the work tree with its own `.git`. Names are relative to its root. It contains no credential, hook or setting of this machine.
    * `.git/hooks` and `.git/info` are empty. It can be read once, and is created while it is read. It must be read to its end or cancelled,
    * or the request's signal must fire.
    */
@@ -32,12 +32,12 @@ export interface Checkout extends StartPoint {
 export type CheckoutProgress = (reason: Reason) => void;
 
 /**
- * Fetches repositories to this host, with the provider's credential, and creates work trees from them. Fetched data is kept up to a size
+ * Fetches repositories to this machine, with the provider's credential, and creates work trees from them. Fetched data is kept up to a size
  * limit, so the next checkout of the same repository fetches only new data.
  *
  * Failures: those of `GitProvider`, and `branch_not_found`; `repository_empty` if the request names a branch and the repository has no
- * commit; `repository_forbidden` if the host accepts the credential, but does not let it read the repository. No message or cause contains
- * any part of the credential.
+ * commit; `repository_forbidden` if the git host accepts the credential, but does not let it read the repository. No message or cause
+ * contains any part of the credential.
  */
 export interface RepositoryCheckouts {
   readonly name: string;
@@ -49,8 +49,8 @@ export interface RepositoryCheckouts {
   checkOut(request: WorkTreeRequest, progress: CheckoutProgress, signal: AbortSignal): Promise<Checkout>;
 
   /**
-   * Checks that the host has the branch. Fetches nothing. Rejects as `checkOut` would: `branch_not_found`, `repository_empty`, and other
-   * failures of the host.
+   * Checks that the git host has the branch. Fetches nothing. Rejects as `checkOut` would: `branch_not_found`, `repository_empty`, and
+   * other failures of the git host.
    */
   checkBranch(request: CheckoutRequest, signal: AbortSignal): Promise<void>;
 

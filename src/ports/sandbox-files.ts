@@ -1,6 +1,6 @@
 import type { FileEntry } from '../domain/file-entry.ts';
 
-/** What tells two versions of a file apart. */
+/** The fields by which two versions of a file differ. */
 export type FileVersion = Pick<FileEntry, 'size' | 'modifiedAt'>;
 
 /** A part of a file, in bytes. If it reaches beyond the end, the file is read up to its end. */

@@ -32,8 +32,8 @@ export interface PushRequest {
 }
 
 /**
- * The state of a work tree at one moment, and its difference from the base. It is on this host, so it can't change any more, and hooks,
- * filters and configuration of the work tree have no effect. Failures of all methods: {@link SnapshotRefusal}.
+ * The state of a work tree at one moment, and its difference from the base. It is on this machine, so it can't change any more, and
+ * hooks, filters and configuration of the work tree have no effect. Failures of all methods: {@link SnapshotRefusal}.
  */
 export interface WorkTreeSnapshot extends AsyncDisposable {
   /** Identifies the content of all files: two snapshots with the same tree have the same files. */
@@ -51,9 +51,7 @@ export interface WorkTreeSnapshot extends AsyncDisposable {
   files(signal: AbortSignal): Promise<readonly FileChange[]>;
   /** Returns the diff of these files (null: of all) in the form that `git apply --binary` reads. Must be read to its end or cancelled. */
   patch(paths: readonly string[] | null, signal: AbortSignal): ReadableStream<Uint8Array>;
-  /**
-   * Returns the last commit if everything is committed; it may be the base. Otherwise creates a new one on top of it, on this host only.
-   */
+  /** Returns the last commit if everything is committed; it may be the base. Otherwise creates one on top of it, on this machine only. */
   commit(request: SnapshotCommit, signal: AbortSignal): Promise<string>;
   /**
    * Pushes a commit with the credential of the request, if the branch is at the expected commit. Refused with `branch_moved`,
