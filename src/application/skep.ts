@@ -17,7 +17,7 @@ import type { Sandboxes } from './sandboxes/sandboxes.ts';
 import type { SandboxSpecs } from './sandboxes/sandbox-specs.ts';
 
 export interface ComponentCheck extends CheckResult {
-  /** `store`, `runtime`, `git`. */
+  /** `store`, `runtime`, `git`, `checkout`. */
   readonly part: string;
   /** The adapter: `sqlite`, `process`, `local`. */
   readonly adapter: string;
@@ -48,7 +48,7 @@ export interface Skep {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
-  /** Entry adapters use this secret to seal data that a client keeps and sends back. It never leaves the process. */
+  /** Entry adapters seal data with this secret that a client keeps and sends back. No client ever gets the secret itself. */
   readonly secret: string;
 
   /** The store, the runtime, the git providers and the git mirror, in this order. */

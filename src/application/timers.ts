@@ -57,7 +57,7 @@ export async function answerOrNull<T>(answer: Promise<T>, signal: AbortSignal, l
 /** How long work that must not be lost is repeated while the store is unavailable. */
 const storeOutageMs = 120_000;
 const maxPauseMs = 5000;
-/** The same two limits after the signal has fired. */
+/** The limits after the signal has fired: of all tries together, and of the pause between two. */
 const lastTriesMs = 5000;
 const lastPauseMs = 500;
 

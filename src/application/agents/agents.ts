@@ -110,7 +110,7 @@ export class Agents {
     const redactor = redactorOf(sandbox, secrets);
     const protocol = this.#protocolOf(agent.protocol);
     const start = { executionId: executionIdOf(conversationId), command, env, workingDir };
-    // Both have one execution id, so the kill of the previous agent would also end the new one.
+    // The previous agent has the same execution id, so its kill would also end the new agent.
     await unlessAborted(signal, Promise.resolve(this.#live.get(conversationId)?.ended));
     const execution = await runtime.executions.open(sandbox.instanceId, start, signal);
     const deps = this.#depsOf(execution, redactor, null);

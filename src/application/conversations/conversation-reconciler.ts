@@ -21,8 +21,8 @@ export interface ConversationReconcilerDeps extends ConversationDeps {
   readonly agents: Agents;
   readonly executions: Pick<Executions, 'run'>;
   readonly executionReconciler: Pick<ExecutionReconciler, 'ended'>;
-  /** Lets the conversations of one sandbox leave it one after another. Otherwise each of two that leave at once leaves it to the other. */
-  readonly sandboxEnds: { runExclusive(sandboxId: string, leave: () => Promise<void>): Promise<void> };
+  /** Ends the conversations of one sandbox one after another. If two ended at once, both would find the other and keep the sandbox. */
+  readonly sandboxEnds: { runExclusive(sandboxId: string, end: () => Promise<void>): Promise<void> };
   readonly product: string;
   /** How long the setup script of a repository may run. */
   readonly setupTimeoutMs: number;
@@ -133,13 +133,14 @@ export class ConversationReconciler {
   }
 
   /**
-   * Ends the agent of a deleted or archived conversation, and its sandbox if no other conversation uses it. The end of an archived one
-   * leaves a sandbox that no conversation started. Before that, its changes are kept. If that fails, its sandbox stays.
+   * Ends the agent of a deleted or archived conversation, and deletes its sandbox if no other conversation uses it. A sandbox that no
+   * conversation started stays if the conversation was archived. The changes of an archived one are kept first. If that fails, its sandbox
+   * stays.
    */
   async #end(conversation: Conversation, ended: 'removedAt' | 'releasedAt', signal: AbortSignal): Promise<boolean> {
     const { store, sandboxes, sandboxEnds, agents, conversationSandboxes, clock } = this.#deps;
     const { id, ownerId, sandboxId, endsSandbox } = conversation;
-    // An earlier process ran it.
+    // The turn was run by an earlier process.
     if (conversation.turn !== null) await interruptTurn(this.#deps, conversation);
     await agents.end(id, await conversationSandboxes.find(conversation));
     const reason = ended === 'releasedAt' ? await keepBeforeEnd(this.#deps, conversation, signal) : null;

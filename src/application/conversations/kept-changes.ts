@@ -31,7 +31,7 @@ async function tryToKeep(deps: ChangeDeps, conversation: Conversation, options: 
   try {
     await keepChanges(deps, conversation, options);
   } catch (error) {
-    deps.logger.info({ conversation: conversation.id, error }, 'the changes of a conversation were not saved');
+    deps.logger.info({ conversation: conversation.id, error }, 'the changes of a conversation were not kept');
   }
 }
 
@@ -51,7 +51,7 @@ export async function keepBeforeEnd(
   } catch (error) {
     if (signal.aborted) return null;
     if (isFailureOf(error, 'store_unavailable')) throw error;
-    logger.warn({ conversation: id, error }, 'the last changes of a conversation were not saved');
+    logger.warn({ conversation: id, error }, 'the last changes of a conversation were not kept');
     failure = reasonOfError(error) ?? { code: 'internal_error' };
   }
   const kept = await store.conversations.findKeptChanges(id);

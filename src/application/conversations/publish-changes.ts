@@ -15,7 +15,7 @@ export interface PublishRequest {
   readonly commitMessage: string | null;
   /** The author of that commit. */
   readonly userId: string;
-  /** Of the caller's key. */
+  /** The repositories that the caller may use. */
   readonly patterns: RepositoryPatterns;
   /** Null opens and updates no pull request. */
   readonly pullRequest: PullRequestContent | null;

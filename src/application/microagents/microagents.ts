@@ -10,7 +10,7 @@ import type { LocatedRepository, Repositories, RepositoryPatterns } from '../rep
 export interface MicroagentListing {
   /** Sorted by path. */
   readonly microagents: readonly Microagent[];
-  /** When the git host last confirmed the list, in ms since the epoch. Null means just now. Older only if the deployment allows it. */
+  /** When the git host last confirmed the list, in milliseconds. Null: just now. Not null only if stale lists are allowed. */
   readonly confirmedAt: number | null;
 }
 

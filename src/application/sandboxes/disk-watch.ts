@@ -16,7 +16,7 @@ interface DiskWatchDeps extends SandboxDeps {
 /** How many sandboxes are deleted at a time. Each frees its space only after its removal, so more at once could delete too many. */
 const deletionsAtOnce = 3;
 
-/** Pools are not filled for this long after the last pressure. Otherwise members are created and deleted in turns. */
+/** Pools are not filled for this long after the last pressure. Otherwise members would be created and deleted again and again. */
 const poolsAfterMs = 5 * 60_000;
 
 /** Checks at each sweep whether the runtime's disk is too full, and deletes expendable sandboxes to free space. */

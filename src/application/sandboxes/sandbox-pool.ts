@@ -33,7 +33,7 @@ interface SandboxPoolDeps extends SandboxDeps {
   readonly startsAtOnce: number;
 }
 
-/** How long a start waits to hear that a member runs. A runtime that works answers sooner; for one that does not, a start must not wait. */
+/** How long a start waits for the runtime's report that a member runs. If the runtime does not answer, the start uses no member. */
 const inspectWithinMs = 2000;
 
 /** Keeps sandboxes running for later starts, and gives them to owners. The store decides which members exist and who gets one. */

@@ -152,7 +152,7 @@ export class SandboxSteps implements Disposable {
   /** Freezes or stops the sandbox. If the runtime refuses, the sandbox is RUNNING again. */
   async #pause(sandbox: Sandbox, kind: PauseKind, before: ObservedSandbox | null): Promise<ObservedSandbox> {
     const { runtime } = this.#deps;
-    // Nothing can run in a frozen sandbox. Its changes were saved before the freeze.
+    // Nothing can run in a frozen sandbox. Its changes were kept before the freeze.
     if (sandbox.status === 'PAUSING' && before?.state !== 'frozen') await keepBeforePause(this.#deps, sandbox.id, this.#interruptSignal());
     try {
       const observed = await runtime[kind](sandbox.instanceId);

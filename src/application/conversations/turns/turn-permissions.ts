@@ -124,7 +124,7 @@ export class TurnPermissions {
         if (kind === 'permission_answered' && data.permissionId === permissionId) answer(data.optionId);
       }
     } catch {
-      // The next look tries again.
+      // The next check tries again.
     }
   }
 

@@ -161,7 +161,7 @@ export function limitSize<T extends object>(whole: T): T {
   return JSON.parse(JSON.stringify(whole, smaller)) as T;
 }
 
-/** Like {@link limitSize}. Each list that was cut gets a last item that says so. */
+/** Like {@link limitSize}. Each list that was cut gets a last item that says how much is missing. */
 export function limitUpdate(whole: OtherUpdate): OtherUpdate {
   const limited = limitSize(whole);
   if (limited.kind === 'plan' && whole.kind === 'plan') {
