@@ -29,7 +29,7 @@ const one = '/api/v1/sandboxes/{id}/executions/{execution_id}';
 const windowBytes = 4 << 20;
 const confirmedBytes = windowBytes / 4;
 const maxMessageBytes = 256 << 10;
-/** How often in a row no WebSocket may open although the server answers. It can have been away meanwhile. */
+/** After so many refusals in a row by a server that answers, the client gives up. One can be chance: the server may have restarted. */
 const maxRefusals = 3;
 
 /**

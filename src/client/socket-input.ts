@@ -1,10 +1,10 @@
 import type { ClientSocket } from './connection.ts';
 import { deferred } from './waiting.ts';
 
-/** How much input may be sent that the server has not passed on. A client that sends more is made to wait, also with what it confirms. */
+/** How much input may be sent that the server has not passed on. Beyond it, the server would read nothing more, also no confirmations. */
 const windowBytes = 1 << 20;
 
-/** The input of one WebSocket to an execution. The server confirms what it has passed on, because a WebSocket does not tell that. */
+/** The input of one WebSocket to an execution. The server confirms what it has passed on, because a WebSocket does not report that. */
 export class SocketInput {
   readonly socket: ClientSocket;
   #waitingBytes = 0;

@@ -105,8 +105,8 @@ const streamLocks = [1, 2, 3, 4].map((number) => `skep.stream.${number}`);
 const pollMs = 2000;
 
 /**
- * Follows a stream only while the page is visible. If the tabs of the browser have too many streams, `isLive` is false, and what there is
- * now is read again and again instead, until one of them ends. Follows again after a temporary failure.
+ * Follows a stream only while the page is visible, and again after a temporary failure. If the tabs of the browser have too many streams,
+ * calls `follow` every two seconds to read what is new (`isLive` is false), until one of the streams ends.
  */
 export function whileVisible(
   follow: (signal: AbortSignal, isLive: boolean) => Promise<void>, onFailure?: (error: Error) => void,

@@ -33,7 +33,7 @@ function moveFocus(step: number): void {
 }
 
 export function useShortcuts(): void {
-  // Before the first paint: who sees the page can use its keys.
+  // Before the first paint, so that the keys work as soon as the page is seen.
   useLayoutEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       if (event.key.toLowerCase() === 'k' && (event.ctrlKey || event.metaKey)) {

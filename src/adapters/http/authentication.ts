@@ -60,7 +60,7 @@ export class Authenticator {
     return await this.#countRequest(principal);
   }
 
-  /** The same for the digest of a key, from something that was made with the key. Without a key, nobody can make one to guess. */
+  /** The same for the digest of a key, from a link or token that was made with the key. Such a digest can't be guessed or forged. */
   async authenticateDigest(digest: string): Promise<Principal> {
     if (this.#auth.authenticateDigest === undefined) throw new Failure('unauthorized', {});
     return await this.#countRequest(await this.#auth.authenticateDigest(digest));

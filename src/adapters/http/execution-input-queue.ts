@@ -1,8 +1,8 @@
 import type { WebSocket } from 'ws';
 
 /**
- * How much input can wait before the client is paused, in bytes. More than Skep's client sends without a confirmation: a pause also holds
- * back what it confirms, and a command that waits for that reads no input.
+ * How much input can wait before the client is paused, in bytes. More than Skep's client sends without a confirmation: a pause would also
+ * hold back the client's confirmations of output, and a command that waits for its reader reads no input.
  */
 const maxWaitingBytes = 2 * 1024 * 1024;
 

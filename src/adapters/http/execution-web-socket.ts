@@ -54,7 +54,7 @@ export class ExecutionWebSocket {
   #isAlive = true;
   /** Signals and sizes are passed on one after the other. */
   #controls: Promise<void> = Promise.resolve();
-  /** The input is closed in an order of its own, because this waits while the command does not read. */
+  /** Closing the input is not in this order, because it waits while the command does not read. */
   #closing: Promise<void> = Promise.resolve();
 
   constructor(socket: WebSocket, deps: AttachmentDeps) {

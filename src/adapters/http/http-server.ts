@@ -37,7 +37,7 @@ export async function createHttpServer(skep: Skep, options: HttpServerOptions = 
   server.timeout = options.writeTimeoutMs ?? 30_000;
   const { url, port } = await listen(server, options.port ?? 3000, host);
 
-  // The handlers below are in time: Node accepts no connection before this turn of the event loop ends.
+  // Node accepts no connection before this code returns to the event loop, so the handlers below get every request.
   const ending = new AbortController();
   const app = express().disable('x-powered-by').set('trust proxy', options.trustProxy ?? []);
   // With a wildcard host, the address that a client uses is not known. Then the OpenAPI document's own address is right.

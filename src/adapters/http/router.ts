@@ -88,7 +88,7 @@ export function routerOf(skep: Skep, options: RouterOptions, ending: AbortSignal
   router.get('/docs/', (_request, response) => response.redirect(response.locals['context'].link('/docs')));
   for (const mountOther of options.mounts ?? []) mountOther(router, http);
   for (const [path, atPath] of Map.groupBy(operations, ({ path }) => path)) mount(router, path, atPath);
-  // After the API, because it looks for a file.
+  // After the API, because it looks for a file for each path.
   addDashboard(router, options.dashboard === false ? null : (options.dashboard ?? dashboardFolder()));
   router.use(refusalHandler(new HttpProblem('not_found', {}), true), answerError);
   return router;

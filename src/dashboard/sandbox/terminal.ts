@@ -6,7 +6,7 @@ import { toastFailure } from '../ui/actions.tsx';
 
 interface TerminalOptions {
   readonly signal: AbortSignal;
-  /** Called when another client begins to write in place of this one, with what can take over; with null when this one writes again. */
+  /** Called when another client becomes the writer, with the attachment that can take over. Null: this client is the writer again. */
   readonly onOtherWriter: (attachment: Attachment | null) => void;
 }
 

@@ -15,7 +15,7 @@ function metric(type: 'gauge' | 'counter', name: string, help: string, samples: 
   return lines.length === 0 ? '' : `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${lines.join('')}`;
 }
 
-/** Returns a value for each word, with the word as label. */
+/** Returns the count of each key, with the key as the label's value. */
 function byWord(label: string, counts: Readonly<Record<string, number>>): Sample[] {
   return Object.entries(counts).map(([word, count]) => [count, { [label]: word }]);
 }
