@@ -30,7 +30,7 @@ export class AttachedExecution {
   readonly #onOutput: (bytes: number) => void;
   readonly #notDurable: Reason | null;
   readonly #input: WritableStreamDefaultWriter<Uint8Array>;
-  /** Fires when it has ended. Unlike a promise, it keeps nothing of those who no longer wait for it. */
+  /** Fires when it has ended. Unlike a promise, it does not retain callers that no longer wait. */
   readonly #over = new AbortController();
   #exit: { readonly code: number | null } | null = null;
   #isInputClosed = false;

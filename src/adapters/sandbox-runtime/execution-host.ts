@@ -23,8 +23,8 @@ export interface KeptFile {
 
 /** The runtime's part of durable executions. Failures: `sandbox_not_found`, and those of its engine. */
 export interface ExecutionHost {
-  /** Returns the state of the sandbox, and an id of its present life: from its last start to its end. */
-  observe(sandboxId: string): Promise<{ readonly state: ObservedState; readonly lifeId: string }>;
+  /** Returns the state of the sandbox, and an id of its current run: from its last start to its end. */
+  observe(sandboxId: string): Promise<{ readonly state: ObservedState; readonly runId: string }>;
   /** The folder of all executions of the sandbox, as its scripts see it. */
   folder(sandboxId: string): string;
   /** A text in the environment of all processes of an execution, and of no other process. */

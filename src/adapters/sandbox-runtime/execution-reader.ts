@@ -33,7 +33,7 @@ export class ExecutionReader {
     this.#executionId = executionId;
   }
 
-  /** Returns the state of the sandbox, and the id of its present life. Throws `sandbox_not_found`. */
+  /** Returns the state of the sandbox, and the id of its current run. Throws `sandbox_not_found`. */
   async #observe(): Promise<Awaited<ReturnType<ExecutionHost['observe']>>> {
     const observed = await this.#host.observe(this.#sandboxId);
     if (observed.state === 'absent') throw new Failure('sandbox_not_found', { id: this.#sandboxId });
@@ -54,27 +54,27 @@ export class ExecutionReader {
     if (isShellFailure(code)) throw noScriptResult;
   }
 
-  #command(script: ExecutionScript, lifeId: string): readonly string[] {
-    return script(`${this.#host.folder(this.#sandboxId)}/${this.#executionId}`, lifeId);
+  #command(script: ExecutionScript, runId: string): readonly string[] {
+    return script(`${this.#host.folder(this.#sandboxId)}/${this.#executionId}`, runId);
   }
 
-  /** Returns the id of the sandbox's present life. Throws `sandbox_not_found` or `sandbox_not_running`. */
+  /** Returns the id of the sandbox's current run. Throws `sandbox_not_found` or `sandbox_not_running`. */
   async requireRunning(): Promise<string> {
-    const { state, lifeId } = await this.#observe();
+    const { state, runId } = await this.#observe();
     if (state !== 'running') throw new Failure('sandbox_not_running', { id: this.#sandboxId, status: state });
-    return lifeId;
+    return runId;
   }
 
   async readState(wait = false, signal: AbortSignal = neverAborts): Promise<ExecutionState> {
     for (;;) {
       signal.throwIfAborted();
-      const { state, lifeId } = await this.#observe();
-      const command = this.#command(scripts.state(wait), lifeId);
+      const { state, runId } = await this.#observe();
+      const command = this.#command(scripts.state(wait), runId);
       const runToEnd = (until: AbortSignal) => runScript(this.#host, this.#sandboxId, command, until, !wait);
       const result = await (wait ? runToEnd(signal) : withScriptTimeLimit(signal, runToEnd)).catch(nullIfNotRunning);
       if (result === null) {
-        const found = await this.#readStateFromFiles(state, lifeId, signal);
-        if (wait && found.status === 'running') await this.#waitForChange(state, lifeId, signal);
+        const found = await this.#readStateFromFiles(state, runId, signal);
+        if (wait && found.status === 'running') await this.#waitForChange(state, runId, signal);
         return found;
       }
       if (result.code === 4) throw executionNotFound(this.#executionId);
@@ -88,14 +88,14 @@ export class ExecutionReader {
   /** Yields the bytes of an output from an offset on. */
   async *read({ stream, after, follow }: OutputRequest, signal: AbortSignal): AsyncGenerator<Uint8Array, void> {
     for (let at = after, waitMs = firstWaitMs; ; waitMs = Math.min(2 * waitMs, longestWaitMs)) {
-      const { state, lifeId } = await this.#observe();
-      const command = this.#command(scripts.read(stream, at, follow), lifeId);
+      const { state, runId } = await this.#observe();
+      const command = this.#command(scripts.read(stream, at, follow), runId);
       const execution = await this.#host.run(this.#sandboxId, command, signal).catch(nullIfNotRunning);
       if (execution === null) {
         const files = yield* this.#readFiles(stream, at, signal);
         if (files.isOver || !follow || state === 'stopped') return;
         at = files.end;
-        await this.#waitForChange(state, lifeId, signal);
+        await this.#waitForChange(state, runId, signal);
         continue;
       }
       const stop = (): void => void execution.kill().catch(() => {});
@@ -150,7 +150,7 @@ export class ExecutionReader {
   }
 
   /** Reads the state from the files, in a frozen or stopped sandbox. */
-  async #readStateFromFiles(state: string, lifeId: string, signal: AbortSignal): Promise<ExecutionState> {
+  async #readStateFromFiles(state: string, runId: string, signal: AbortSignal): Promise<ExecutionState> {
     const outputs = { stdout: { oldest: 0, end: 0 }, stderr: { oldest: 0, end: 0 } };
     const notes = new Map<string, string>();
     for await (const { name, size, content } of this.#host.keptFiles(this.#sandboxId, this.#executionId, signal)) {
@@ -166,18 +166,18 @@ export class ExecutionReader {
     }
     if (!notes.has('begun') || notes.has('removed')) throw executionNotFound(this.#executionId);
     const code = /^(\d+) *\n/.exec(notes.get('exit') ?? '')?.[1];
-    const goesOn = state === 'frozen' && notes.get('begun')?.trim().endsWith(` ${lifeId}`) === true;
+    const goesOn = state === 'frozen' && notes.get('begun')?.trim().endsWith(` ${runId}`) === true;
     const how = code !== undefined ? 'exited' : goesOn ? 'running' : 'ended';
     const { stdout, stderr } = outputs;
     return stateOf(how, code === undefined ? null : Number(code), stdout.oldest, stdout.end, stderr.oldest, stderr.end);
   }
 
-  /** Waits until the sandbox has another state or life. Until then, nothing changes its files. */
-  async #waitForChange(state: string, lifeId: string, signal: AbortSignal): Promise<void> {
+  /** Waits until the sandbox has another state or run. Until then, nothing changes its files. */
+  async #waitForChange(state: string, runId: string, signal: AbortSignal): Promise<void> {
     for (;;) {
       await sleep(realTimers, frozenPollMs, signal);
       const now = await this.#observe();
-      if (now.state !== state || now.lifeId !== lifeId || state === 'running') return;
+      if (now.state !== state || now.runId !== runId || state === 'running') return;
     }
   }
 }

@@ -217,11 +217,11 @@ stty cols $3 rows $4 <"$tty" 2>/dev/null
 exit 0
 `;
 
-/** Returns the command of a script about an execution. Its arguments are the execution's folder and the id of the sandbox's life. */
-export type ExecutionScript = (folder: string, lifeId: string) => readonly string[];
+/** Returns the command of a script about an execution. Its arguments are the execution's folder and the id of the sandbox's run. */
+export type ExecutionScript = (folder: string, runId: string) => readonly string[];
 
 function script(text: string, name: string, ...args: readonly (string | number)[]): ExecutionScript {
-  return (folder, lifeId) => ['/bin/sh', '-c', text.trim(), `skep-${name}`, folder, lifeId, ...args.map(String)];
+  return (folder, runId) => ['/bin/sh', '-c', text.trim(), `skep-${name}`, folder, runId, ...args.map(String)];
 }
 
 export const scripts = {

@@ -13,7 +13,7 @@ const tools = ['cat', 'dd', 'mkdir', 'mkfifo', 'rm', 'setsid', 'sleep', 'tail', 
  * The shell script that runs a command in the sandbox and supervises it, so that the command no longer depends on Skep. Its folder
  * contains:
  *
- * - `kept/begun`: the script's process id and start time, and the id of the sandbox's life.
+ * - `kept/begun`: the script's process id and start time, and the id of the sandbox's run.
  * - `kept/out.<offset>`, `kept/err.<offset>`: the command's output, from the offset on. `kept/out.done`: the output is complete.
  * - `kept/out.whole`: no output was lost, except the oldest bytes. It exists from the start, since on a full disk a file can be removed,
  *   but not created.
@@ -170,7 +170,7 @@ function inTerminal({ cols, rows }: TerminalSize, command: readonly string[]): s
 export interface SupervisorContext {
   readonly folder: string;
   /** Differs after each start of the sandbox. No spaces. */
-  readonly lifeId: string;
+  readonly runId: string;
   readonly workingDir: string;
   /** True if the first line of the output is `skep`, the process id and the start time. */
   readonly announce: boolean;
@@ -187,10 +187,10 @@ export interface SupervisorContext {
 export function supervisorCommand(
   { command, executionId, stdin, tty }: ExecutionStart, context: SupervisorContext, keepsInput = false,
 ): readonly string[] {
-  const { folder, lifeId, workingDir, announce, fallbackMark, codeMark = '' } = context;
+  const { folder, runId, workingDir, announce, fallbackMark, codeMark = '' } = context;
   const input = keepsInput ? 'kept' : stdin ? 'in' : '';
   const terminal = tty === null ? '' : inTerminal(tty, command);
-  const flags = [announce ? 'skep' : '', folder, executionId, lifeId, input, workingDir, fallbackMark, codeMark];
+  const flags = [announce ? 'skep' : '', folder, executionId, runId, input, workingDir, fallbackMark, codeMark];
   const words = [terminal, ...command];
   const hidden = words.map(shellWord).join(' ');
   const isHidden = Buffer.byteLength(hidden) <= maxHiddenBytes;

@@ -29,11 +29,11 @@ function createHost(answer: (command: readonly string[]) => Script, more: Partia
     };
   };
   const host: ExecutionHost = {
-    observe: async () => ({ state: 'running', lifeId: 'life-1' }),
+    observe: async () => ({ state: 'running', runId: 'run-1' }),
     folder: () => '/kept',
     mark: () => 'MARK=mark.',
     launch: async (_id, _start, supervise) =>
-      execute(supervise({ folder: '/kept', lifeId: 'life-1', workingDir: '/', announce: false, fallbackMark: '' })),
+      execute(supervise({ folder: '/kept', runId: 'run-1', workingDir: '/', announce: false, fallbackMark: '' })),
     run: async (_id, command) => execute(command),
     async *keptFiles() {},
     remove: async () => {},
@@ -130,11 +130,11 @@ describe('A wait for the end of an execution', () => {
   test('reads the files of a frozen sandbox once', async () => {
     let reads = 0;
     const { executions } = createHost(hanging, {
-      observe: async () => ({ state: 'frozen', lifeId: 'life-1' }),
+      observe: async () => ({ state: 'frozen', runId: 'run-1' }),
       run: () => Promise.reject(new Failure('sandbox_not_running', { id: 'sb', status: 'frozen' })),
       async *keptFiles() {
         reads += 1;
-        yield { name: 'begun', size: 13, content: streamOf('17 42 life-1\n', true) };
+        yield { name: 'begun', size: 13, content: streamOf('17 42 run-1\n', true) };
       },
     });
     const left = new AbortController();
@@ -149,7 +149,7 @@ describe('A wait for the end of an execution', () => {
 test('A terminal of the host is not resized in a frozen sandbox', async () => {
   let state: 'running' | 'frozen' = 'running';
   const { executions } = createHost(() => ({ says: 'no-terminal\n', code: 0 }), {
-    observe: async () => ({ state, lifeId: 'life-1' }),
+    observe: async () => ({ state, runId: 'run-1' }),
     launchTerminal: async () => ({
       stdin: new WritableStream(), stdout: streamOf('', false), stderr: streamOf('', true), exited: new Promise(() => {}),
       kill: async () => {}, outlive: () => {}, resize: async () => {},

@@ -115,7 +115,7 @@ export class ContainerCommands {
   ): Promise<BegunExecution | RefusedCommand> {
     const mark = newMark();
     const { workingDir } = request;
-    const context = { folder: keptFolder, lifeId: container.State.StartedAt, workingDir, fallbackMark: `${markVariable}=${mark}` };
+    const context = { folder: keptFolder, runId: container.State.StartedAt, workingDir, fallbackMark: `${markVariable}=${mark}` };
     const env = { ...request.env, [markVariable]: kept === undefined ? mark : keptMark(kept.executionId) };
     if (inShell !== undefined) {
       const line = shellLine(kept?.supervise?.({ ...context, announce: false, codeMark: this.#shells.mark }) ?? request.command, env);

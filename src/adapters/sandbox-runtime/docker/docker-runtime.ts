@@ -10,7 +10,7 @@ import { configFolder, createClient, type Environment } from './engine-client.ts
 import { checkEngine, diskSpace } from './engine-info.ts';
 import { DockerExecutionHost } from './execution-host.ts';
 import { ContainerCommands } from './container-commands.ts';
-import { LifeEvents } from './exit-causes.ts';
+import { RunEvents } from './exit-causes.ts';
 import { DockerFiles } from './files.ts';
 import { Firewall } from './firewall.ts';
 import { createImages } from './images.ts';
@@ -30,9 +30,9 @@ export interface DockerRuntimeOptions {
   readonly host?: string;
   /** A ready client instead of `host`. The runtime does not close it. */
   readonly docker?: Docker;
-  /** The address of the engine's host that exposed ports are bound to. Default: `127.0.0.1`. */
+  /** The address of the engine's machine that exposed ports are bound to. Default: `127.0.0.1`. */
   readonly publishAddress?: string;
-  /** The host in exposed URLs. Default: a remote engine's host, otherwise the publish address. */
+  /** The host name in exposed URLs. Default: that of a remote engine, otherwise the publish address. */
   readonly urlHost?: string;
   /**
    * Whether Skep adds rules to the firewall of the engine's machine, so that isolated sandboxes reach neither the machine's own services
@@ -122,16 +122,16 @@ function assemble(options: DockerRuntimeOptions) {
   const engine = createEngine({ docker, deployment, callTimeoutMs, closed: closing.signal });
   /** Delays a step of a sandbox while a command begins in it. */
   const mutex = new KeyedMutex();
-  const lifeEvents = new LifeEvents();
+  const runEvents = new RunEvents();
   // The address at which this machine reaches published ports.
   const localHost = ['0.0.0.0', '::', ''].includes(publishAddress) ? '127.0.0.1' : publishAddress;
-  const watch = new SandboxWatch(engine, lifeEvents, () => {
-    // The engine may have been away, or this process may have replaced one that ended.
+  const watch = new SandboxWatch(engine, runEvents, () => {
+    // The engine may have restarted, or this process may have replaced one that ended.
     firewall?.forget();
     // If this fails, the next execution in a sandbox tries again.
     commands.endLeftovers().catch(() => {});
   });
-  const observer = new Observer(engine, lifeEvents, watch, options.urlHost ?? remoteHost ?? localHost);
+  const observer = new Observer(engine, runEvents, watch, options.urlHost ?? remoteHost ?? localHost);
   const networks = new Networks(engine);
   const firewall = options.firewall === false ? null : new Firewall(engine);
   const images = createImages(engine, {

@@ -33,8 +33,8 @@ export class DockerExecutionHost implements ExecutionHost {
 
   async observe(id: string): ReturnType<ExecutionHost['observe']> {
     const found = await this.#engine.find(id);
-    if (found === null) return { state: 'absent', lifeId: '' };
-    return { state: stateOf(found.State), lifeId: found.State.StartedAt };
+    if (found === null) return { state: 'absent', runId: '' };
+    return { state: stateOf(found.State), runId: found.State.StartedAt };
   }
 
   folder(): string {

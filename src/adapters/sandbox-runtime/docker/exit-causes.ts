@@ -20,14 +20,14 @@ export type EndCause = 'outside' | 'out_of_memory' | 'itself';
  * Returns what ended a container. The engine keeps an exit code, and whether any process of the container was killed for its memory, but
  * not the cause. Its events show more: a `kill` before `die` means a request.
  */
-export async function endCause(engine: Engine, lifeEvents: LifeEvents, found: Inspected): Promise<EndCause> {
+export async function endCause(engine: Engine, runEvents: RunEvents, found: Inspected): Promise<EndCause> {
   const { Id, State, Config, HostConfig } = found;
   const stopSignal = stopSignalNumber(Config.StopSignal ?? 'SIGTERM');
-  const wasAsked = await lifeEvents.wasAskedToEnd(Id, Date.parse(State.FinishedAt), stopSignal);
+  const wasAsked = await runEvents.wasAskedToEnd(Id, Date.parse(State.FinishedAt), stopSignal);
   if (wasAsked === true) return 'outside';
   const isKilled = State.ExitCode === sigkillExitCode;
   const isLimited = (HostConfig.Memory ?? 0) > 0;
-  const ranOutOfMemory = State.OOMKilled || (isKilled && isLimited && (await lifeEvents.ranOutOfMemory(Id)));
+  const ranOutOfMemory = State.OOMKilled || (isKilled && isLimited && (await runEvents.ranOutOfMemory(Id)));
   if (isKilled && ranOutOfMemory) return 'out_of_memory';
   if (wasAsked === null && (await seemsEndedFromOutside(engine, found, stopSignal))) return 'outside';
   return ranOutOfMemory ? 'out_of_memory' : 'itself';
@@ -46,7 +46,7 @@ async function seemsEndedFromOutside(engine: Engine, { State }: Inspected, stopS
   return State.ExitCode === 0 || finishedAt > startedAt - shutdownMs;
 }
 
-interface Life {
+interface Run {
   /** From this time on, all requests to end it are seen. In milliseconds of the engine's clock. */
   readonly followedFrom: number;
   /** The numbers of the signals that it got by requests to the engine. */
@@ -68,23 +68,23 @@ const pendingMs = 30_000;
 /** How late the event of a known end, or of what caused it, may arrive. */
 const behindMs = 2_000;
 
-/** Keeps the engine's events about the present life of each container: from its last start to its end. */
-export class LifeEvents {
-  readonly #lives = new Map<string, Life>();
+/** Keeps the engine's events about the present run of each container: from its last start to its end. */
+export class RunEvents {
+  readonly #runs = new Map<string, Run>();
 
   /** `signal` is the number of the signal that a `kill` sent. */
   note(action: string, containerId: string, signal: string | undefined): void {
     if (action === 'start') this.#begin(containerId, 0);
-    const life = this.#lives.get(containerId);
-    if (life === undefined) return;
-    if (action === 'kill' && signal !== undefined) life.signals.add(signal);
-    if (action === 'oom') life.outOfMemory.resolve(true);
+    const run = this.#runs.get(containerId);
+    if (run === undefined) return;
+    if (action === 'kill' && signal !== undefined) run.signals.add(signal);
+    if (action === 'oom') run.outOfMemory.resolve(true);
     if (action === 'die' || action === 'destroy') {
-      life.isOver = true;
-      setTimeout(() => life.outOfMemory.resolve(false), behindMs).unref();
-      life.died.resolve();
+      run.isOver = true;
+      setTimeout(() => run.outOfMemory.resolve(false), behindMs).unref();
+      run.died.resolve();
     }
-    if (action === 'destroy') this.#lives.delete(containerId);
+    if (action === 'destroy') this.#runs.delete(containerId);
   }
 
   /**
@@ -93,20 +93,20 @@ export class LifeEvents {
    */
   follow(containers: readonly Pick<Docker.ContainerInfo, 'Id' | 'State'>[], openedAt: number): void {
     const ids = new Set(containers.map(({ Id }) => Id));
-    for (const [id, life] of this.#lives) if (!life.isCurrent && !ids.has(id)) this.#lives.delete(id);
+    for (const [id, run] of this.#runs) if (!run.isCurrent && !ids.has(id)) this.#runs.delete(id);
     for (const { Id, State } of containers) {
       if (Number.isNaN(openedAt) || (State !== 'running' && State !== 'paused')) continue;
-      if (this.#lives.get(Id)?.isCurrent !== true) this.#begin(Id, openedAt + pendingMs);
+      if (this.#runs.get(Id)?.isCurrent !== true) this.#begin(Id, openedAt + pendingMs);
     }
   }
 
   /** Called when the connection is lost, so that the events of running containers are missed. */
   lose(): void {
-    for (const [id, life] of this.#lives) {
-      life.isCurrent = false;
-      if (life.isOver) continue;
-      this.#lives.delete(id);
-      life.died.resolve();
+    for (const [id, run] of this.#runs) {
+      run.isCurrent = false;
+      if (run.isOver) continue;
+      this.#runs.delete(id);
+      run.died.resolve();
     }
   }
 
@@ -115,23 +115,23 @@ export class LifeEvents {
    * `stopSignal` is the number of the signal with which the engine stops the container.
    */
   async wasAskedToEnd(containerId: string, finishedAt: number, stopSignal: number): Promise<boolean | null> {
-    const life = this.#lives.get(containerId);
-    if (life === undefined) return null;
-    await raceSignal(life.died.promise, AbortSignal.timeout(behindMs)).catch(() => {});
-    if (!life.isOver || this.#lives.get(containerId) !== life) return null;
-    if ([...life.signals].some((signal) => endingSignals.has(signal) || signal === String(stopSignal))) return true;
-    return finishedAt >= life.followedFrom ? false : null;
+    const run = this.#runs.get(containerId);
+    if (run === undefined) return null;
+    await raceSignal(run.died.promise, AbortSignal.timeout(behindMs)).catch(() => {});
+    if (!run.isOver || this.#runs.get(containerId) !== run) return null;
+    if ([...run.signals].some((signal) => endingSignals.has(signal) || signal === String(stopSignal))) return true;
+    return finishedAt >= run.followedFrom ? false : null;
   }
 
-  /** Returns whether a process of the present life was killed for its memory. Waits a little for an event that may still arrive. */
+  /** Returns whether a process of the present run was killed for its memory. Waits a little for an event that may still arrive. */
   async ranOutOfMemory(containerId: string): Promise<boolean> {
-    const life = this.#lives.get(containerId);
-    return life?.isOver === true && (await life.outOfMemory.promise);
+    const run = this.#runs.get(containerId);
+    return run?.isOver === true && (await run.outOfMemory.promise);
   }
 
   #begin(id: string, followedFrom: number): void {
-    this.#lives.get(id)?.died.resolve();
+    this.#runs.get(id)?.died.resolve();
     const [died, outOfMemory] = [Promise.withResolvers<void>(), Promise.withResolvers<boolean>()];
-    this.#lives.set(id, { followedFrom, signals: new Set(), died, outOfMemory, isOver: false, isCurrent: true });
+    this.#runs.set(id, { followedFrom, signals: new Set(), died, outOfMemory, isOver: false, isCurrent: true });
   }
 }

@@ -93,7 +93,7 @@ export class FileWriter {
     const mayBeLate = isLarge && await this.#hasCat(id, container, signal);
     // The engine sets the file's owner only at the end. But the owner must be able to read the incomplete file.
     if (mayBeLate && (bits & (owner.uid === 0 ? 0o400 : 0o004)) === 0) return all;
-    // A tar header has whole seconds, which could not tell two versions of a file apart.
+    // A tar header has whole seconds, so two versions of a file could have one time.
     const seconds = ((performance.timeOrigin + performance.now()) / 1000).toFixed(6);
     const header = { name: posix.basename(temporary), mode: bits, size: length, ...owner, pax: { mtime: seconds } };
     const fast = mayBeLate ? new FastPart(all) : null;

@@ -160,7 +160,7 @@ export class DockerFiles implements SandboxFiles {
     return { ...opened, entry: { ...opened.entry, path: asked } };
   }
 
-  /** Throws `sandbox_not_found` or `file_not_found`. The engine's answer does not tell which of the two is gone. */
+  /** Throws `sandbox_not_found` or `file_not_found`. The engine's response does not show which of the two is gone. */
   async #throwMissing(id: string, path: string, signal: AbortSignal): Promise<never> {
     await findContainer(this.#engine, id, signal);
     throw new Failure('file_not_found', { path });
@@ -195,7 +195,7 @@ export class DockerFiles implements SandboxFiles {
       const above = await this.#stat(files, parent);
       const type = above?.type === 'symlink' ? (await this.#stat(files, above.linkTarget))?.type : above?.type;
       if (type !== undefined && type !== 'directory') throw wrongFileType(parent, type);
-      // The engine says only in its response to a read that a link leads to itself.
+      // Only the response to a read shows that a link leads to itself.
       const archive = await files.archive(path, this.#engine.closed);
       archive?.destroy();
       throw archive === null ? new Failure('file_not_found', { path }, { cause: error }) : error;

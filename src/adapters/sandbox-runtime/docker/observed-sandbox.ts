@@ -6,7 +6,7 @@ import { absentSandbox, type ObservedSandbox, type ObservedState } from '../../.
 import { type SandboxUsage, unknownUsage } from '../../../ports/sandbox-runtime.ts';
 import { parseJson } from '../../shared/json.ts';
 import { type Engine, launchRefusal, withSignal } from './engine.ts';
-import { endCause, type LifeEvents } from './exit-causes.ts';
+import { endCause, type RunEvents } from './exit-causes.ts';
 import { containerName, isOwn, labels } from './labels.ts';
 import type { SandboxWatch } from './sandbox-watch.ts';
 import { signalName } from '../signal-numbers.ts';
@@ -30,13 +30,13 @@ const DiskUsage = z.object({
 /** Reads the state of sandboxes from the engine's reports about their containers. */
 export class Observer {
   readonly #engine: Engine;
-  readonly #lifeEvents: LifeEvents;
+  readonly #runEvents: RunEvents;
   readonly #watch: SandboxWatch;
   readonly #urlHost: string;
 
-  constructor(engine: Engine, lifeEvents: LifeEvents, watch: SandboxWatch, urlHost: string) {
+  constructor(engine: Engine, runEvents: RunEvents, watch: SandboxWatch, urlHost: string) {
     this.#engine = engine;
-    this.#lifeEvents = lifeEvents;
+    this.#runEvents = runEvents;
     this.#watch = watch;
     this.#urlHost = urlHost.includes(':') ? `[${urlHost}]` : urlHost;
   }
@@ -107,7 +107,7 @@ export class Observer {
     // Skep requests a removal only after the sandbox is deleted, so this one came from outside.
     if (Status === 'removing' || Status === 'dead') return stopped({ code: 'being_removed' }, true);
     const exit = { exitCode: ExitCode, signal: signalName(ExitCode - 128) };
-    const cause = await endCause(this.#engine, this.#lifeEvents, found);
+    const cause = await endCause(this.#engine, this.#runEvents, found);
     if (cause === 'out_of_memory') return stopped({ code: cause, ...exit });
     return stopped({ code: 'process_exited', ...exit, program: found.Path }, cause === 'outside');
   }

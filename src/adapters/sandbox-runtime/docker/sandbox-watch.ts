@@ -5,7 +5,7 @@ import type { ObservedSandbox, ObservedState } from '../../../domain/sandbox.ts'
 import { parseJson } from '../../shared/json.ts';
 import { Listeners } from '../../shared/listeners.ts';
 import { type Engine, linesOf, streamed } from './engine.ts';
-import type { LifeEvents } from './exit-causes.ts';
+import type { RunEvents } from './exit-causes.ts';
 import { labels } from './labels.ts';
 import { listContainers, stateOf } from './observed-sandbox.ts';
 
@@ -59,8 +59,8 @@ function isRepeatedPause({ thawedAt }: Known, event: ObservedState): boolean {
  */
 export class SandboxWatch {
   readonly #engine: Engine;
-  readonly #lifeEvents: LifeEvents;
-  /** Called each time that the event stream is connected: the engine may have been away. */
+  readonly #runEvents: RunEvents;
+  /** Called each time that the event stream is connected: the engine may have restarted. */
   readonly #onConnected: () => void;
   readonly #listeners = new Listeners<string>();
   /** A new object after each event and change. */
@@ -72,9 +72,9 @@ export class SandboxWatch {
   /** When the present event stream was connected, in milliseconds of this process. Infinity if there is none. */
   #connectedAt = Infinity;
 
-  constructor(engine: Engine, lifeEvents: LifeEvents, onConnected: () => void) {
+  constructor(engine: Engine, runEvents: RunEvents, onConnected: () => void) {
     this.#engine = engine;
-    this.#lifeEvents = lifeEvents;
+    this.#runEvents = runEvents;
     this.#onConnected = onConnected;
   }
 
@@ -165,7 +165,7 @@ export class SandboxWatch {
       this.#connectedAt = Infinity;
       for (const [id, known] of this.#known) this.#known.set(id, { ...known, due: [] });
       stream.destroy();
-      this.#lifeEvents.lose();
+      this.#runEvents.lose();
     }
   }
 
@@ -176,7 +176,7 @@ export class SandboxWatch {
       const state = results[action];
       if (state === undefined || Actor === undefined || id === undefined) continue;
       if (action === 'exec_die') this.#executions.get(execID ?? '')?.(true);
-      else this.#lifeEvents.note(action, Actor.ID, sent);
+      else this.#runEvents.note(action, Actor.ID, sent);
       if (state !== null) this.#happened(id, state);
     }
   }
@@ -197,7 +197,7 @@ export class SandboxWatch {
   async #compare(openedAt: number): Promise<void> {
     const before = new Map(this.#known);
     const containers = await listContainers(this.#engine);
-    this.#lifeEvents.follow(containers, openedAt);
+    this.#runEvents.follow(containers, openedAt);
     const states = new Map(containers.map(({ State, Labels }) => [Labels[labels.sandbox] ?? '', stateOf({ Status: State })]));
     for (const id of new Set([...before.keys(), ...states.keys()])) {
       const earlier = before.get(id);

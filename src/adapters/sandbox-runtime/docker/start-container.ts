@@ -19,7 +19,7 @@ export interface StartOptions {
   readonly networks: Networks;
   /** Null if the firewall is switched off. */
   readonly firewall: Firewall | null;
-  /** The address of the engine's host that exposed ports are bound to. */
+  /** The address of the engine's machine that exposed ports are bound to. */
   readonly publishAddress: string;
   readonly callTimeoutMs: number;
 }

@@ -9,10 +9,7 @@ import { type MarkedOutput, splitAtMarks } from './marked-output.ts';
 const waitMs = 60_000;
 /** How many shells wait in all containers. To an engine behind SSH, each has a process of its own. */
 const maxWaiting = 200;
-/**
- * After this time, and again after it, a check looks whether a shell has begun its command: one that waits, and a new one. The sandbox may
- * have stopped it.
- */
+/** How often to check whether a shell has begun its command. After the second check it is killed, unless the sandbox is frozen. */
 const checkMs = { waiting: 2_500, new: 10_000 };
 
 export type BegunExecution = HostExecution & Pick<OwnExecution, 'leave'>;
@@ -41,7 +38,7 @@ export interface ShellCommand {
 export class WaitingShells {
   /** The lines that the shells add to the outputs begin with it. Its first byte is rare, which keeps the search for it fast. */
   readonly mark = `\u001e${randomUUID()}`;
-  /** By container. More than one would rarely be of use. */
+  /** By container. A second one in a container would rarely be needed. */
   readonly #waiting = new Map<string, { readonly shell: Shell; readonly timer: NodeJS.Timeout }>();
 
   /** Runs a command in a waiting shell. Null if there is none. Both outputs must be read or cancelled. */

@@ -47,7 +47,7 @@ export class ProcessExecutionHost implements ExecutionHost {
 
   async observe(id: string): ReturnType<ExecutionHost['observe']> {
     const { observed, live } = await this.#observer.observe(id);
-    return { state: live?.isFreezing === true ? 'frozen' : observed.state, lifeId: live?.claim.plan.mark ?? '' };
+    return { state: live?.isFreezing === true ? 'frozen' : observed.state, runId: live?.claim.plan.mark ?? '' };
   }
 
   folder(id: string): string {
@@ -82,7 +82,7 @@ export class ProcessExecutionHost implements ExecutionHost {
     this.#requireOpen(signal);
     const { SKEP_WORKSPACE = '', SKEP_SANDBOX_ID = '', SKEP_SANDBOX_MARK = '' } = environment;
     const cwd = workingDir === null ? workspace : hostPath(workingDir, { folder: workspace, workingDir: plan.workingDir });
-    const context = { folder, lifeId: plan.mark, workingDir: cwd, announce: false, fallbackMark: '' };
+    const context = { folder, runId: plan.mark, workingDir: cwd, announce: false, fallbackMark: '' };
     await makeHome(home);
     const child = await spawnCommand(supervise?.(context) ?? request.command, cwd, {
       ...environment,
