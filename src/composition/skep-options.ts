@@ -67,7 +67,7 @@ const dockerRuntime = z.strictObject({
   host: setting.docker_host,
   /** The address on the engine's machine to which ports are bound. Default: loopback. */
   publishAddress: setting.docker_publish_address,
-  /** The host in `exposed_urls`. Default: the host of the engine's machine. */
+  /** The host name in `exposed_urls`. Default: that of a remote engine, otherwise the publish address. */
   urlHost: setting.docker_url_host,
   /** Whether firewall rules keep isolated sandboxes from reaching the engine's machine. Default: true. */
   firewall: z.boolean(),

@@ -85,7 +85,7 @@ export function timeOutExecution(record: ExecutionRecord): ExecutionRecord {
   return { ...record, statusReason };
 }
 
-/** Returns true if a sweep must look at it: it runs, or it is deleted but may not be removed yet. */
+/** Returns true if a sweep must handle it: it runs, or it is deleted but may not be removed yet. */
 export function isExecutionUnsettled({ status, deletedAt, removedAt }: ExecutionRecord): boolean {
   return deletedAt === null ? status === 'running' : removedAt === null;
 }

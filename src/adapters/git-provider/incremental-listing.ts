@@ -24,7 +24,7 @@ const CachedFile = z.object({
   blobId: Oid,
   /** In git's form: `100644`. Null if the host's history of a path does not include mode changes. */
   mode: z.string().nullable(),
-  /** In ms. Null if it is not known. */
+  /** In milliseconds. Null if it is not known. */
   createdAt: z.number().nullable(),
 });
 
@@ -52,7 +52,7 @@ export interface ListingSource {
   readHead(repository: string, last: Head | null, signal: AbortSignal): Promise<Head | null>;
   /** Reads a directory, with the dates of the earlier listing that are still valid. */
   open(request: OpenRequest, signal: AbortSignal): Promise<Opened>;
-  /** Adds the dates of the files' first commits to `dates`, in ms, as they are found. A file without a date is left out. */
+  /** Adds the dates of the files' first commits to `dates`, in milliseconds, as they are found. A file without a date is left out. */
   addDates(head: Head, commit: string, paths: readonly string[], dates: Map<string, number>, signal: AbortSignal): Promise<void>;
 }
 
@@ -143,7 +143,7 @@ export function createIncrementalListing(source: ListingSource, cache: JsonCache
       if (!isSame || keepsConfirmations) await cache.put(`repository ${repository}`, { version: 1, head, confirmedAt: now() });
       return listed;
     },
-    /** Returns the last listing from the cache, and when the host confirmed it, in ms since the epoch. */
+    /** Returns the last listing from the cache, and when the host confirmed it, in milliseconds since the epoch. */
     async recall(repository: string, query: FileQuery): Promise<DirectoryListing | null> {
       const last = await cache.get(`repository ${repository}`, CachedHead);
       const cached = last === null ? null : await openCached(last.head, query);

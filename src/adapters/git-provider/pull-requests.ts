@@ -32,7 +32,7 @@ export async function openPullRequest<T extends OpenPullRequest>(
     if (created !== null) return withoutBase(created);
     // It was opened by a request whose answer was lost, or by somebody else.
     open = await findOpen();
-    if (open === null) throw failures.failed('it says that there is a pull request for the branch, and lists none');
+    if (open === null) throw failures.failed('it reports an open pull request for the branch, but lists none');
   }
   return withoutBase(await host.update(open, base === open.base ? null : base));
 }

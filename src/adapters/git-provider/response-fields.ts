@@ -3,10 +3,10 @@ import { oidForm } from '../shared/git-process.ts';
 
 export const Oid = z.string().regex(oidForm);
 
-// The last whole second that RFC 3339 can represent, in ms. Git has later dates.
+// The last whole second that RFC 3339 can represent, in milliseconds. Git has later dates.
 const lastDate = 253_402_300_799_000;
 
-/** A date, in ms, limited to the range from the epoch to the last date of RFC 3339. */
+/** A date, in milliseconds, limited to the range from the epoch to the last date of RFC 3339. */
 export const CommitDate = z.string().transform((text, context) => {
   if (/^\+?\d{5,}-/u.test(text)) return lastDate;
   const ms = Date.parse(text);

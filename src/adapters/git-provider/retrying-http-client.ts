@@ -122,7 +122,7 @@ function rethrowUnlessConnectionLost(error: unknown): Error {
   throw error;
 }
 
-/** Returns the wait before the retry, in ms. Null if there is no retry. */
+/** Returns the wait before the retry, in milliseconds. Null if there is no retry. */
 function retryWait(result: HttpResponse | Error, request: HttpRequest, retries: number, clock: Clock): number | null {
   const backOffMs = 200 * 4 ** retries;
   if (result instanceof Error) return backOffMs;
@@ -158,7 +158,7 @@ export function isExhausted(headers: Headers, prefix: string): boolean {
   return headers.get(`${prefix}-remaining`) === '0';
 }
 
-/** Returns the value of the header `Retry-After`, seconds or a date, in ms. Null if it is missing or invalid. */
+/** Returns the value of the header `Retry-After`, seconds or a date, in milliseconds. Null if it is missing or invalid. */
 function retryAfter(headers: Headers, clock: Clock): number | null {
   const value = headers.get('retry-after') ?? '';
   if (/^\d+$/u.test(value)) return Number(value) * 1000;

@@ -34,7 +34,7 @@ export type SandboxRow = RowOf<Sandbox> & {
 export type ConversationRow = RowOf<Conversation> & {
   /** The title in the form for searches. A change of `foldTitle` needs a migration. */
   title_folded: string;
-  /** 1 if a sweep must look at it. Computed from the domain's rule. */
+  /** 1 if a sweep must handle it. Computed from the domain's rule. */
   unsettled: number;
 };
 

@@ -10,7 +10,7 @@ type ColumnOf<T> = T extends string ? string : T extends boolean ? number : T ex
 /** The row of a record: one column for each field, named in snake case. */
 export type RowOf<T> = { [K in keyof T & string as SnakeCase<K>]: ColumnOf<T[K]> };
 
-/** The readers of the columns whose type in the database is wider than the field's: words, booleans and JSON. */
+/** The readers of the columns whose type in the database is wider than the field's: enums, booleans and JSON. */
 type Readers<T, R> = {
   readonly [K in keyof T & string as ColumnOf<T[K]> extends T[K] ? never : K]: (column: ColumnOf<T[K]>, row: R) => T[K];
 };
@@ -65,9 +65,9 @@ export function compiledOnce<R>(db: Db, build: (placeholder: string) => Compilab
   return async (text) => (await db.executeQuery<R>({ ...query, parameters: [text] })).rows[0];
 }
 
-/** Returns a reader of a column with one of these words. The reader throws `store_unavailable` for any other text. */
-export function enumReader<T extends string>(words: readonly T[]): (text: string) => T {
-  const known = new Map<string, T>(words.map((one) => [one, one]));
+/** Returns a reader of a column with one of these values. The reader throws `store_unavailable` for any other text. */
+export function enumReader<T extends string>(values: readonly T[]): (text: string) => T {
+  const known = new Map<string, T>(values.map((one) => [one, one]));
   return (text) => {
     const found = known.get(text);
     if (found === undefined) throw storeUnavailable({ code: 'damaged' });
@@ -113,7 +113,7 @@ export async function replaceOlder<K extends keyof Database>(
 /** Called with each record that a scan leaves out. */
 export type DamageListener = (record: { readonly kind: 'sandbox' | 'conversation' | 'execution'; readonly id: string }) => void;
 
-/** Returns records after the id, fewer than `limit` only at the end. Leaves out damaged ones, so that the others are still kept up. */
+/** Returns records after the id, fewer than `limit` only at the end. Leaves out damaged ones, so that a sweep still handles the others. */
 export async function scanPage<K extends keyof Database, R extends { readonly id: string }, T>(
   all: SelectQueryBuilder<Database, K, R>, read: (row: R) => T, onDamaged: (id: string) => void, afterId: string | null, limit: number,
 ): Promise<readonly T[]> {

@@ -95,7 +95,7 @@ async function resumeSandbox(deps: StepDeps, conversation: Conversation): Promis
   }
 }
 
-/** Copies a work tree into the sandbox, and returns its start point. The credential stays on this host. Repeatable. */
+/** Copies a work tree into the sandbox, and returns its start point. The credential stays on this machine. Repeatable. */
 async function prepareRepository(
   deps: StepDeps, { repository, sandbox }: StepOf<'prepare-repository'>, conversation: Conversation, signal: AbortSignal,
 ): Promise<StartPoint> {

@@ -35,8 +35,8 @@ export interface PublishedChanges extends Publication {
 }
 
 /**
- * Commits uncommitted changes, on the host only, and pushes all commits to a branch with the deployment's credential. Idempotent: a repeat,
- * after more work or after a crash, moves the branch. Moves only a branch that is at a commit which it pushed itself. Then opens or
+ * Commits uncommitted changes, on this machine only, and pushes all commits to a branch with the deployment's credential. Idempotent: a
+ * repeat, after more work or after a crash, moves the branch. Moves only a branch that is at a commit which it pushed itself. Then opens or
  * updates a pull request. If that fails, the branch stays, and the failure has it as `pushed`. Follows a repository that was renamed since
  * the start. Throws the failures of `listChanges`, `conversation_publish_refused`, `pull_requests_unsupported`, and the failures of
  * `Repositories.findAgain`, `RepositoryCheckouts` and `GitProvider.openPullRequest`.

@@ -89,7 +89,7 @@ async function askPages(ask: AskGraphql, request: HistoriesRequest, steps: reado
     const { data, errors } = await ask(query, request.signal);
     if (errors.length > 0) return steps.map((step) => [step, refused(step)]);
     const histories = parse(GraphqlHistories, data, query.what).repository?.object;
-    if (histories === null || histories === undefined) throw failed('a commit is gone that it has just named');
+    if (histories === null || histories === undefined) throw failed('the commit that it returned before is missing');
     return steps.map((step, index) => [step, pageOf(histories, index)]);
   } catch (error) {
     if (!(error instanceof TooHeavy) || triesLeft === 1) throw error;
@@ -101,7 +101,7 @@ async function askPages(ask: AskGraphql, request: HistoriesRequest, steps: reado
 
 function pageOf(histories: Readonly<Record<string, GraphqlHistory>>, index: number): GraphqlHistory {
   const page = histories[pageAlias(index)];
-  if (page === undefined) throw failed('it left out a history that it was asked for');
+  if (page === undefined) throw failed('a requested history is missing in its response');
   return page;
 }
 
@@ -122,7 +122,7 @@ function follow(step: Step, { totalCount, nodes, pageInfo }: GraphqlHistory): nu
   if (leap !== undefined && (hasNextPage || nodes.length !== 1)) return nextPageStep(step);
   if (!hasNextPage && oldest !== undefined) return oldest;
   if (after === null && totalCount === 0) return null;
-  if (endCursor === null || endCursor === after || nodes.length === 0) throw failed('it breaks off in the middle of a history');
+  if (endCursor === null || endCursor === after || nodes.length === 0) throw failed('a history in its response is incomplete');
   const last = after === null ? lastCursor(endCursor, totalCount) : null;
   return last === null ? { path, first: perPage, after: endCursor } : { path, first: 1, after: last, leap: endCursor };
 }

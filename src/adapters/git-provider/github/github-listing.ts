@@ -36,7 +36,7 @@ interface OpenedRepository extends Omit<Opened, 'files'> {
 export interface RepositorySource {
   find(repository: string, signal: AbortSignal): Promise<RepositoryInfo>;
   open(request: OpenRequest, signal: AbortSignal): Promise<OpenedRepository>;
-  /** Adds the dates of the paths' first commits, in ms; none for a path without a history. `repository` is the actual `owner/name`. */
+  /** Adds the dates of the paths' first commits, in milliseconds, of paths with a history. `repository` is the actual `owner/name`. */
   addDates(repository: string, commit: string, paths: readonly string[], dates: Map<string, number>, signal: AbortSignal): Promise<void>;
 }
 
@@ -64,7 +64,7 @@ export async function readHead(
   if (status === 409) return { commit: null, etag: null };
   if (unclearStatuses.includes(status)) return null;
   if (status !== 304) return { commit: parse(HeadText, text, 'the head'), etag: headers.get('etag') };
-  if (last === null || etag === null) throw failed('it says that nothing has changed, which was not the question');
+  if (last === null || etag === null) throw failed('it answered "not modified" to a request without a condition');
   return last;
 }
 

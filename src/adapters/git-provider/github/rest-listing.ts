@@ -31,7 +31,7 @@ export function createRestListing(api: GitHubApi, baseUrl: string, trees: RestTr
 
   async function headOf(path: string, signal: AbortSignal): Promise<string | null> {
     const head = await readHead(api, path, null, signal);
-    if (head === null) throw failed('it does not tell the head of a repository that it knows');
+    if (head === null) throw failed('it returns no head for a repository that exists');
     return head.commit;
   }
 

@@ -117,7 +117,7 @@ function apiOf(send: Send, host: HostUrl) {
 function urlOf(host: HostUrl, endpoint: string, query: string): URL {
   const path = `${host.apiPath}/${endpoint}`;
   const url = new URL(`${host.origin}${path}`);
-  if (!isInside(url, host) || url.pathname !== path) throw failed('a name can not be asked for');
+  if (!isInside(url, host) || url.pathname !== path) throw failed('a name would change the path of the request');
   url.search = query;
   return url;
 }
@@ -129,10 +129,10 @@ function isInside(url: URL, { origin, apiPath }: HostUrl): boolean {
 /** Follows only a redirect to the same request for a renamed project, because no other URL may get the credential. */
 function renamedUrl(location: string, from: URL, host: HostUrl): URL {
   const target = URL.parse(location, from);
-  if (target === null) throw failed('it redirects to what is no URL');
+  if (target === null) throw failed('it redirects to an invalid URL');
   if (!isInside(target, host)) throw failed('it redirects to an address outside its API; check the configured URL');
   const asked = resourceOf(from, host);
-  if (asked === null || asked !== resourceOf(target, host)) throw failed('it redirects to what was not asked for');
+  if (asked === null || asked !== resourceOf(target, host)) throw failed('it redirects to another request');
   const renamed = new URL(from);
   renamed.pathname = target.pathname;
   return renamed;
@@ -150,7 +150,7 @@ function bodyOf(response: HttpResponse, host: HostUrl): Record<string, unknown> 
   if (!isJson(response)) throw failed('it does not answer with JSON; check that its URL is that of a GitLab');
   const body = jsonOrNull(response.text);
   if (Array.isArray(body)) return { items: body, next: nextPage(response, host) };
-  if (typeof body !== 'object' || body === null) throw malformed('what was asked');
+  if (typeof body !== 'object' || body === null) throw malformed('the request');
   return { ...body };
 }
 
@@ -159,7 +159,7 @@ function nextPage({ headers }: HttpResponse, host: HostUrl): PageName | null {
   const target = linkIn(headers, 'next');
   const link = target === null ? null : URL.parse(target);
   if (target !== null && link?.origin !== host.origin) {
-    throw failed('its pages link to another origin; configure the URL that it has for itself');
+    throw failed('its pages link to another origin; configure the URL in its setting external_url');
   }
   const page = headers.get('x-next-page') ?? '';
   if (/^[1-9]\d{0,8}$/u.test(page)) return { page: Number(page) };

@@ -70,7 +70,7 @@ function projectNameIn(url: string | undefined): string | null {
 
 const maxPage = 2 ** 20;
 
-/** Returns the committer date of the first commit that touches a path, in ms. Null if there is none, as for a path that is not UTF-8. */
+/** Returns the committer date of a path's first commit, in milliseconds. Null if there is none, as for a path that is not UTF-8. */
 async function firstDate(api: GitLabApi, project: ProjectName, sha: string, path: string): Promise<number | null> {
   const read = (page: number): Promise<Page<Commit>> => api.history(project, { ref: sha, path, page });
   const first = await read(1);

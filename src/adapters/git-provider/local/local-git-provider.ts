@@ -17,7 +17,7 @@ import { findRepository, type ServedFolder } from './repository-folder.ts';
 import { createSnapshotCache } from './directory-snapshot-cache.ts';
 
 export interface LocalGitOptions extends ServedFolder {
-  /** The time limit of one listing, including the wait for its turn, in milliseconds. */
+  /** The time limit of one listing, including the wait for other listings, in milliseconds. */
   readonly timeoutMs?: number;
   /** How many repositories git reads at the same time. */
   readonly concurrency?: number;

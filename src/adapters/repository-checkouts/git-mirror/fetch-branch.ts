@@ -39,7 +39,7 @@ export async function fetchBranch(
   } finally {
     clearInterval(timer);
   }
-  // A fast fetch can exceed the limit between two looks.
+  // A fast fetch can exceed the limit between two checks.
   if ((await sizeOf(gitDir)) > maxBytes) throw tooLarge();
   const oid = await commitAt(mirror, ref);
   if (oid === null) throw new Corruption('git fetched, and the ref is not there');

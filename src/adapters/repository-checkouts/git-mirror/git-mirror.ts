@@ -18,7 +18,7 @@ export interface GitMirrorOptions {
   /** How many files and folders a work tree may have, and how many bytes. A larger one is refused before it is unpacked anywhere. */
   readonly maxFiles?: number;
   readonly maxWorkTreeBytes?: number;
-  /** The time limit of one checkout until its archive can be read, including the wait for its turn, in milliseconds. */
+  /** The time limit of one checkout until its archive can be read, including the wait for other checkouts, in milliseconds. */
   readonly timeoutMs?: number;
   /** How long a host may take to list its branches, or send nothing while git fetches, in milliseconds. */
   readonly answerMs?: number;

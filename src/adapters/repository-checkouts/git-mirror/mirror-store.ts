@@ -146,7 +146,7 @@ export class MirrorStore {
       for (const { mirror, bytes } of mirrors) {
         if (total <= this.#options.limitBytes) return;
         await this.mutex.runExclusive(mirror.id, async () => {
-          // A checkout that comes meanwhile waits for its turn, and makes the mirror again.
+          // A checkout that comes meanwhile waits until the mirror is removed, and makes it again.
           if (this.#leasesOf(mirror).length > 0) return;
           await this.discard(mirror.folder);
           total -= bytes;

@@ -8,7 +8,7 @@ import { failureOfFetch, messageOfHost } from './git-failures.ts';
 import { networkEnvironment, type NetworkOptions, writableIdentity } from './mirror-git.ts';
 import type { SnapshotHeader } from './snapshot-script.ts';
 
-/** A repository on this host with the received objects of a snapshot. */
+/** A repository on this machine with the received objects of a snapshot. */
 export interface SnapshotFolder {
   readonly git: GitRunner;
   readonly folder: string;
@@ -68,7 +68,7 @@ export function patchOf(snapshot: SnapshotFolder, paths: readonly string[] | nul
   return ReadableStream.from(git.stream({ args, folder }, signal, requireIntact));
 }
 
-/** Returns the commit, or the empty tree if there is none. `tree` tells the hash algorithm. */
+/** Returns the commit, or the empty tree if there is none. The form of `tree` determines the hash algorithm. */
 function orEmptyTree(commit: string | null, tree: string): string {
   return commit ?? (isSha256(tree) ? emptyTreeOfSha256 : emptyTree);
 }

@@ -160,7 +160,7 @@ export class ProcessFiles implements SandboxFiles {
     await using opened = stack;
     const parts = workspaceParts(path, workspace, 'path');
     if (parts.length === 0 && isNamed === true) {
-      throw refusedFiles('path', `${quotedName(path)} is the sandbox's own place, and has to stay`);
+      throw refusedFiles('path', `${quotedName(path)} is the working directory itself; choose a path below it`);
     }
     const base = await realpath(workspace.folder);
     const resolve = async (names: readonly string[]): Promise<readonly string[]> => {
@@ -195,7 +195,7 @@ function failureOf(error: unknown, path: string): unknown {
   const code = errorCode(error) ?? '';
   if (code === 'ENOENT' || code === 'ELOOP' || code === 'ENAMETOOLONG') return new Failure('file_not_found', { path }, { cause: error });
   if (code === 'ENOTDIR') return wrongFileType(posix.dirname(path), 'file');
-  return pathErrors.has(code) ? refusedFiles('path', `${quotedName(path)} can't be used so (${code})`) : error;
+  return pathErrors.has(code) ? refusedFiles('path', `${quotedName(path)} can't be used for this request (${code})`) : error;
 }
 
 function requireFound({ found, path }: Pick<ResolvedPath, 'found' | 'path'>): Stats {

@@ -94,7 +94,7 @@ async function tryLaunch(
       stdio: ['ignore', output.fd, output.fd, 'pipe'],
     });
     const last = await readLastLaunch(next.folder);
-    if (last !== null && last.number < next.number) throw unavailable('a launcher could not do its work');
+    if (last !== null && last.number < next.number) throw unavailable('the launcher of its command failed');
     return last?.claim?.plan.mark === plan.mark ? child : null;
   } finally {
     await output.close();

@@ -25,6 +25,6 @@ export async function withFailures<T>(task: () => Promise<T>): Promise<T> {
   } catch (error) {
     const code = errorCode(error);
     if (isFailure(error) || code === undefined || !/^E[A-Z0-9]+$/.test(code)) throw error;
-    throw unavailable(reasons[code] ?? `the system said ${code}`, error);
+    throw unavailable(reasons[code] ?? `the system returned ${code}`, error);
   }
 }

@@ -49,7 +49,7 @@ function createNew(file: string): void {
 }
 
 async function copyFrom(folder: DataFolder, file: string): Promise<void> {
-  // Opens it as a visitor, which disturbs no server, even if it starts meanwhile.
+  // Opens it without the lock, so a server can run, or start meanwhile.
   const database = openCurrent(folder);
   try {
     await backup(database, file, { rate: allPages });

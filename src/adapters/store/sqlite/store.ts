@@ -28,7 +28,7 @@ const listingCacheBytes = 64 * 1024 * 1024;
 export interface SqliteStoreOptions {
   /** The folder with all files. Created private to its owner if it does not exist. */
   readonly dataDir: string;
-  /** True for a server, which locks the folder. False for a visitor, which does not change the schema while a server runs. */
+  /** True for a server, which locks the folder. False for a command beside a server: it does not change the schema while one runs. */
   readonly exclusive?: boolean;
   /** How long a write waits for a write of another process, in milliseconds. */
   readonly busyTimeoutMs?: number;
