@@ -21,7 +21,7 @@ const url = new URL('.', location.href).href;
 
 export async function logIn(key: string, isRemembered: boolean): Promise<void> {
   const entered = await enter(key);
-  // Otherwise the tab's own key before would be found first.
+  // Otherwise an earlier key of this tab would be found first.
   sessionStorage.removeItem(storedKey);
   (isRemembered ? localStorage : sessionStorage).setItem(storedKey, key);
   loginNotice.value = null;

@@ -111,9 +111,9 @@ export interface ExecutionReasonData {
   execution_vanished: None;
   execution_sandbox_ended: None;
   execution_end_unknown: None;
-  /** It is not durable. */
+  /** The execution is not durable. */
   execution_attached: None;
-  /** It is not durable, because the sandbox does not have these programs or other tools. */
+  /** The same, because the sandbox does not have these programs or other tools. */
   execution_tools_missing: { readonly tools: readonly string[] };
   terminal_unsupported: None;
 }

@@ -12,7 +12,7 @@ export interface FailureContexts {
   key_not_found: { readonly id: string };
   /** The deployment has an `auth` adapter without keys. */
   keys_unsupported: Readonly<Record<string, never>>;
-  /** It was used, has expired or never existed. */
+  /** The code was used, has expired or never existed. */
   login_code_invalid: Readonly<Record<string, never>>;
   repository_not_found: { readonly repository: string };
   /** The credential is good, but may not read this repository. */
@@ -42,7 +42,7 @@ export interface FailureContexts {
   sandbox_busy: { readonly id: string; readonly status: string };
   sandbox_in_quarantine: { readonly id: string };
   freeze_unsupported: { readonly runtime: string };
-  /** It has no agent, its start failed, or too much is queued. */
+  /** The conversation has no agent, its start failed, or too much is queued. */
   conversation_not_ready: { readonly id: string; readonly reason: Reason };
   /** The changes of the conversation can't be read. */
   conversation_changes_unavailable: { readonly id: string; readonly reason: Reason };
@@ -80,7 +80,7 @@ export interface RequestProblem {
   readonly reason: Reason;
 }
 
-/** What a publication had pushed before it failed. To publish again is safe, and does only the rest. */
+/** What a publication had pushed before it failed. Publishing again does only the rest. */
 export interface PushedBranch {
   readonly branch: string;
   readonly commit: string;

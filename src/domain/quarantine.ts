@@ -12,7 +12,7 @@ export const defaultQuarantineForMs = 24 * 3_600_000;
 export interface QuarantineDetails {
   /** How long it is kept after its stop, in milliseconds. */
   readonly keptForMs: number;
-  /** This and the owner are null if the runtime does not know them. */
+  /** Null, like the owner, if the runtime does not know it. */
   readonly specId: string | null;
   readonly ownerId: string | null;
 }

@@ -188,7 +188,7 @@ function whileResuming(sandbox: Sandbox, observed: ObservedSandbox, now: number,
   // A frozen sandbox reports no progress while it is resumed.
   const last = sandbox.pauseKind === 'freeze' ? null : sandbox.statusReason;
   if (observed.state === 'running' && sandbox.pauseKind === 'freeze') {
-    // It was ready before, so no probe is needed, and it is never too late.
+    // A frozen sandbox was ready before, so no probe is needed, and it is never too late.
     return transitionStep(sandbox, 'ready', { now, reason: { code: 'processes_continued' } }, 'runtime');
   }
   if (isTooLate(sandbox, now)) return tooLateStep(sandbox, last, now);

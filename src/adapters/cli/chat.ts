@@ -49,7 +49,7 @@ export class Chat {
   async run(message: string | null, showsEarlier = true): Promise<number> {
     const { signal } = this.#leaving;
     const earlierEvents = Promise.withResolvers<void>();
-    // They show whether the first line answers a permission.
+    // The earlier events show whether the first line answers a permission.
     this.#enqueue(() => earlierEvents.promise);
     try {
       if (this.#terminal.interactive) this.#transcript.line(help);

@@ -177,7 +177,7 @@ function forwardInput(
   };
 }
 
-/** With more keys waiting, for example because the server is away, further ones are dropped. The input is read on for a Control-C. */
+/** How many bytes of keys may wait, for example while the server is down. Further keys are dropped, but a Control-C still interrupts. */
 const maxWaitingBytes = 1 << 20;
 
 /** Sends keys in order, as they are typed. Calls `interrupt` for those with a Control-C. */

@@ -154,7 +154,7 @@ async function writeStream(call: ServiceCall, messages: AsyncGenerator<z.output<
 export const processService: Service = {
   Start: streamOf(startMessage, start),
   Connect: streamOf(selected, async function* connect(call, message) {
-    // Also works for a command that has ended, as long as it is kept. A client that was away still gets its output and its end.
+    // Also works for a command that has ended, as long as it is kept. A client that reconnects still gets its output and its end.
     yield* follow(call, await find(call, message));
   }),
   List: callOf(z.object({}), list),

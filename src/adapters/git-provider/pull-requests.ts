@@ -30,7 +30,7 @@ export async function openPullRequest<T extends OpenPullRequest>(
     if (into === null || into === branch) throw failures.pullRequestRefused(path, branch, { code: 'nothing_to_merge' });
     const created = await host.create(into);
     if (created !== null) return withoutBase(created);
-    // It was opened by a request whose answer was lost, or by somebody else.
+    // The pull request was opened by a request whose answer was lost, or by somebody else.
     open = await findOpen();
     if (open === null) throw failures.failed('it reports an open pull request for the branch, but lists none');
   }

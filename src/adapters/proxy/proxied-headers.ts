@@ -16,7 +16,7 @@ const hopByHopHeaders = [
  */
 const framingHeaders: ReadonlySet<string> = new Set(['content-length', 'transfer-encoding']);
 
-/** Also headers that Skep reads, and headers that only a trusted proxy may set. */
+/** The hop-by-hop headers, those that Skep reads, and those that only a trusted proxy may set. */
 const droppedRequestHeaders: ReadonlySet<string> = new Set([
   ...hopByHopHeaders, 'x-session-api-key', e2bKeyHeader, 'cookie', 'forwarded', 'x-real-ip', originHeader,
   ...addressHeaders.flat(),
@@ -76,7 +76,7 @@ const forServers = ['transfer-encoding', 'x-accel-redirect', 'x-sendfile'];
 
 const droppedResponseHeaders: ReadonlySet<string> = new Set([...hopByHopHeaders, ...forBrowsers, ...forServers]);
 
-/** Also dropped if several sandboxes share an origin. */
+/** The further headers that are dropped if several sandboxes share an origin. */
 const droppedIfByPath: ReadonlySet<string> = new Set([
   'clear-site-data', 'strict-transport-security', 'nel', 'report-to', 'reporting-endpoints',
 ]);

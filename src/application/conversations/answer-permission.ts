@@ -1,7 +1,7 @@
 import type { OwnerScope } from '../../domain/principal.ts';
 import { Failure } from '../../domain/failure.ts';
 import type { ConversationUseCaseDeps } from './conversations.ts';
-import { changeConversation, checkVisible, conversationNotFound } from './conversation-records.ts';
+import { changeConversation, conversationNotFound, requireVisible } from './conversation-records.ts';
 import { getConversation, type ConversationView } from './get-conversation.ts';
 
 /** Throws `conversation_not_found`, `permission_not_found` (it is no longer open), `invalid_request` (no such option). */
@@ -13,7 +13,7 @@ export async function answerPermission(
   optionId: string,
 ): Promise<ConversationView> {
   const written = await changeConversation(deps, id, (conversation) => {
-    checkVisible(conversation, scope);
+    requireVisible(conversation, scope);
     const { permission } = conversation;
     if (permission?.permissionId !== permissionId) throw new Failure('permission_not_found', { id: permissionId });
     const options = permission.options.map((option) => option.optionId);

@@ -1,6 +1,6 @@
 import type { Conversation } from '../../domain/conversation.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
-import { changeConversation, checkVisible, type ConversationChange } from './conversation-records.ts';
+import { changeConversation, type ConversationChange, requireVisible } from './conversation-records.ts';
 import type { ConversationUseCaseDeps } from './conversations.ts';
 import { type ConversationView, getConversation } from './get-conversation.ts';
 
@@ -13,7 +13,7 @@ export async function cancelTurn(
 ): Promise<ConversationView> {
   if (messageId !== null) {
     await changeConversation(deps, id, (conversation) => {
-      checkVisible(conversation, scope);
+      requireVisible(conversation, scope);
       return withdraw(conversation, messageId);
     });
   }

@@ -54,12 +54,12 @@ export async function writeConversation(
 export async function getVisibleConversation(store: Store, scope: OwnerScope, id: string): Promise<Conversation> {
   const conversation = await store.conversations.find(id);
   if (conversation === null) throw conversationNotFound(id);
-  checkVisible(conversation, scope);
+  requireVisible(conversation, scope);
   return conversation;
 }
 
 /** Throws `conversation_not_found` if the conversation is not in the scope, or deleted. */
-export function checkVisible({ id, ownerId, deletedAt }: Conversation, scope: OwnerScope): void {
+export function requireVisible({ id, ownerId, deletedAt }: Conversation, scope: OwnerScope): void {
   if (!isInScope(ownerId, scope) || deletedAt !== null) throw conversationNotFound(id);
 }
 

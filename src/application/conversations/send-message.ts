@@ -6,7 +6,7 @@ import { Failure } from '../../domain/failure.ts';
 import { fingerprintOf } from '../../domain/fingerprint.ts';
 import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import type { ConversationUseCaseDeps } from './conversations.ts';
-import { checkVisible, getVisibleConversation, writeConversation } from './conversation-records.ts';
+import { getVisibleConversation, requireVisible, writeConversation } from './conversation-records.ts';
 
 /** An accepted message. */
 export interface SentMessage {
@@ -35,7 +35,7 @@ export async function sendMessage(
   const messageId = claim === undefined ? random.id('msg') : `msg-${fingerprintOf([claim.ownerId, id, claim.key])}`;
   const queued = { messageId, message, sandboxVersion: sandbox?.version ?? 0 };
   const enqueue = (conversation: Conversation) => {
-    checkVisible(conversation, scope);
+    requireVisible(conversation, scope);
     const reason = messageRefusal(conversation, message, sandbox, spec);
     if (reason !== null) throw new Failure('conversation_not_ready', { id, reason });
     return { to: { queue: [...conversation.queue, queued] }, actor: 'user' as const, reason: null, events: [messageBody(queued)] };

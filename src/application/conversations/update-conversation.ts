@@ -5,7 +5,7 @@ import type { OwnerScope } from '../../domain/principal.ts';
 import type { Reason } from '../../domain/reason.ts';
 import { waitAtMost } from '../timers.ts';
 import type { ConversationUseCaseDeps } from './conversations.ts';
-import { changeConversation, checkVisible, type ConversationChange, getVisibleConversation } from './conversation-records.ts';
+import { changeConversation, type ConversationChange, getVisibleConversation, requireVisible } from './conversation-records.ts';
 import { type ConversationView, getConversation } from './get-conversation.ts';
 import { archiveChange } from './turns/turn-end.ts';
 
@@ -33,7 +33,7 @@ export async function updateConversation(
   }
   let isEnding = false;
   await changeConversation(deps, id, (conversation) => {
-    checkVisible(conversation, scope);
+    requireVisible(conversation, scope);
     const renamed = title === undefined || title === conversation.title ? {} : { title };
     isEnding = archived === true && (conversation.archivedAt === null || holdsSandbox(conversation));
     if (isEnding) return endChange(conversation, renamed, clock.now());

@@ -182,7 +182,7 @@ export class ExecutionReconciler {
     try {
       await this.recordState(execution, await runtime.executions.ended(instanceId, id, signal));
     } catch (error) {
-      // Also if the clock was set back meanwhile.
+      // The time is over also if the clock was set back meanwhile.
       if (timeUp.signal.aborted) await this.#write(execution, timeOutExecution);
       if (signal.aborted) return true;
       if (!isGone(error)) throw error;

@@ -30,7 +30,7 @@ export async function createKey(env: NodeJS.ProcessEnv, options: CreateKeyOption
   });
 }
 
-/** What a user of the command calls the arguments. */
+/** The options of the command, by the arguments that they set. */
 const optionNames: Readonly<Record<string, string>> = {
   name: '<name>', userId: '--user', repositories: '--repositories', expiresInMs: '--expires',
 };

@@ -57,7 +57,7 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
     open.defer(async () => void (await Promise.all([server.close(), proxy?.server.close()])));
     logger.info({ url: server.url, proxy_url: proxy?.address.url ?? null }, 'listening');
     process.stdout.write(await screenOf(config, skep, store, server.url));
-    // Otherwise it is written at the end, and a crash would lose it.
+    // Without this, the cache of compiled code is written at the end, and a crash would lose it.
     flushCompileCache();
     if (!stop.aborted) await once(stop, 'abort');
     return 0;

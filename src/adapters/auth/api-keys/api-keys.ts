@@ -58,7 +58,7 @@ export function createApiKeys(deps: { readonly keys: ApiKeyStore; readonly clock
 
   const make = async (id: string, asked: NewApiKey): Promise<CreatedApiKey> => {
     const { name, userId = defaultUser, access = 'full', repositories = null, format = 'skep', expiresInMs } = asked;
-    checkKey({ name, userId, repositories, expiresInMs });
+    requireValidKey({ name, userId, repositories, expiresInMs });
     const createdAt = clock.now();
     const expiresAt = expiresInMs === undefined ? null : createdAt + expiresInMs;
     const secret = random.secret();
@@ -85,7 +85,7 @@ const longestLifetimeMs = 100 * 365 * 24 * 60 * 60 * 1000;
 type KeyFields = Required<Pick<NewApiKey, 'name' | 'userId' | 'repositories'>> & { readonly expiresInMs: number | undefined };
 
 /** Throws `invalid_request` if a value is not valid. */
-function checkKey({ name, userId, repositories, expiresInMs }: KeyFields): void {
+function requireValidKey({ name, userId, repositories, expiresInMs }: KeyFields): void {
   if (name.trim() === '' || name.length > 100 || /\p{Cc}/u.test(name)) {
     throw invalid('name', explained('must have 1 to 100 characters, none of them a control character'));
   }

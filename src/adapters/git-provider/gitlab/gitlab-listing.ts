@@ -31,14 +31,14 @@ export function createGitLabListing(apiFor: ApiFor, maxFiles: number): ListingSo
 }
 
 /** Throws `repository_not_found` if no project can have the name. A project is always in a group or a user's space. */
-export function checkName(repository: string): void {
+export function requireProjectName(repository: string): void {
   const parsed = parseRepositoryName(repository);
   if (!parsed.ok || parsed.segments.length < 2) throw notFound(repository);
 }
 
 /** Makes one request, or up to three if the repository may be empty. Requests by the head's `id` are not redirected. */
 async function readHead(api: GitLabApi, repository: string): Promise<Head> {
-  checkName(repository);
+  requireProjectName(repository);
   const head = await findCommit(api, repository, 'HEAD');
   const name = projectNameIn(head?.web_url);
   if (head?.project_id !== undefined && name !== null) return { id: head.project_id, name, commit: head.id, etag: null };

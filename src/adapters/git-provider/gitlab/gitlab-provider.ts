@@ -7,7 +7,7 @@ import {
 import { infoOf } from './gitlab-responses.ts';
 import { createGitLabApi, type GitLabApi } from './gitlab-api.ts';
 import { failureOf, failures, isContentMissing, providerName, ErrorResponse, rethrowForbidden } from './gitlab-failures.ts';
-import { checkName, createGitLabListing } from './gitlab-listing.ts';
+import { createGitLabListing, requireProjectName } from './gitlab-listing.ts';
 import { openGitLabMergeRequest } from './gitlab-merge-requests.ts';
 import { listGitLabBranches, searchGitLab } from './repositories-and-branches.ts';
 
@@ -26,16 +26,16 @@ export function createGitLabProvider(options: GitLabOptions): GitProvider {
       source: createGitLabListing(apiFor, maxFiles),
       scope: cacheScope(providerName, host.pagesUrl, token),
       async find(repository, signal) {
-        checkName(repository);
+        requireProjectName(repository);
         return infoOf(await apiFor(signal).project(repository));
       },
       async remote(repository) {
-        checkName(repository);
+        requireProjectName(repository);
         // Git does not accept the API's header.
         return hostedRemote(host.pagesUrl, repository, token === null ? null : basicAuthorization('oauth2', token));
       },
       async readBlob(repository, blobId, maxResponseBytes, signal) {
-        checkName(repository);
+        requireProjectName(repository);
         try {
           return await apiFor(signal).blob(repository, blobId, maxResponseBytes);
         } catch (error) {
@@ -46,7 +46,7 @@ export function createGitLabProvider(options: GitLabOptions): GitProvider {
       searchRepositories: (text, page, signal) => searchGitLab(apiFor(signal), text, token !== null, page),
       listBranches: (repository, page, signal) => listGitLabBranches(apiFor(signal), repository, page),
       async openPullRequest(repository, request, signal) {
-        checkName(repository);
+        requireProjectName(repository);
         const api = apiFor(signal);
         return await openGitLabMergeRequest(api, await api.project(repository), request, token);
       },

@@ -2,7 +2,7 @@ import type { Branch, HostPage, HostPageRequest, ListedRepository } from '../../
 import { pageOfHost } from '../host-pages.ts';
 import type { GitLabApi } from './gitlab-api.ts';
 import { rethrowForbidden } from './gitlab-failures.ts';
-import { checkName } from './gitlab-listing.ts';
+import { requireProjectName } from './gitlab-listing.ts';
 
 /** Makes one request. Searches the paths of all visible projects, or only of those that the credential's user is a member of. */
 export async function searchGitLab(
@@ -16,7 +16,7 @@ export async function searchGitLab(
 
 /** Makes one request. The branches are sorted by name. */
 export async function listGitLabBranches(api: GitLabApi, repository: string, page: HostPageRequest): Promise<HostPage<Branch>> {
-  checkName(repository);
+  requireProjectName(repository);
   return await pageOfHost(page, async (number) => {
     const { items, next } = await api.branches(repository, number);
     return { items, hasNext: next !== null };

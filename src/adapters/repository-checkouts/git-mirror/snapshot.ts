@@ -128,7 +128,7 @@ const refusedObject = /^error in \w+ (?<object>[0-9a-f]+): (?<check>\w+): (?<mes
 async function checkObjects(snapshot: SnapshotFolder, signal: AbortSignal): Promise<void> {
   const { git, folder } = snapshot;
   const exit = await git.run({ args: checkArgs, folder }, signal);
-  // It may quote a URL of .gitmodules.
+  // The message may quote a URL of .gitmodules.
   const stderr = maskUrlPasswords(exit.stderr);
   const { object, check = '', message = '' } = exit.code === 0 ? {} : (refusedObject.exec(stderr)?.groups ?? {});
   if (object === undefined) return requireIntact(exit);

@@ -133,7 +133,7 @@ export class ContainerCommands {
     // A new shell starts in a step of its own: a freeze does not wait long enough for a waiting shell that does not answer. The command
     // begins in the same step, so that many commands do not wait until the shells of all have started.
     return begun ?? unfrozen(async () => {
-      // It ends with its connection, so no later process ends it as a leftover.
+      // The shell ends with its connection, so no later process ends it as a leftover.
       const mark = keptMark(`shell-${randomUUID()}`);
       const program = { command: shellCommand(this.#shells.mark), env: { [markVariable]: mark }, mark };
       const shell = await this.#start(container, program, signal);

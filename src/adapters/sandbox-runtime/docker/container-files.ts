@@ -85,7 +85,7 @@ export class ContainerFiles {
     const { linkTarget: _, ...stat } = statOf(path, archive);
     const header = await readHead(archive);
     if (header === null && stat.type !== 'other' && !archive.destroyed) {
-      // It was removed between the engine's stat and its archive, which is empty.
+      // The entry was removed between the engine's stat and its archive, which is empty.
       archive.destroy();
       return null;
     }

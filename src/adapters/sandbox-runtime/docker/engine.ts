@@ -192,7 +192,7 @@ export async function tryStart({ docker, call }: Engine, container: string): Pro
     return null;
   } catch (error) {
     if (statusOf(error) === null) throw error;
-    // It runs already.
+    // The container runs already.
     return statusOf(error) === 304 ? null : error;
   }
 }

@@ -153,7 +153,7 @@ class Shell {
   }
 
   #wait(): void {
-    // It ends with its connection, so a close need not kill it.
+    // The shell ends with its connection, so a close need not kill it.
     this.#execution.outlive();
     this.#onWait();
   }

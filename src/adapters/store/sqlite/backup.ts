@@ -29,7 +29,7 @@ export async function backupSqlite({ dataDir, file, runtime, warn }: BackupOptio
   try {
     await copyFrom(folder, file);
     editDatabase(file, (copy) => {
-      checkContent(copy, file);
+      requireIntactStore(copy, file);
       if (clearMarker(copy)) copy.prepare('UPDATE deployment SET runtime = ?').run(runtime);
     });
     syncFolders(dirname(resolve(file)), dirname(resolve(file)));
@@ -59,7 +59,7 @@ async function copyFrom(folder: DataFolder, file: string): Promise<void> {
 }
 
 /** Throws unless the copy is an undamaged store of this version or an older one. `file` is for the messages. */
-export function checkContent(copy: DatabaseSync, file: string): void {
+export function requireIntactStore(copy: DatabaseSync, file: string): void {
   const version = versionOf(copy);
   const id = Number(copy.prepare('PRAGMA application_id').get()?.['application_id']);
   if (version === 0 || id !== applicationId) throw new StoreRefused('damaged', `${file} is not a store of Skep. Nothing was changed.`);

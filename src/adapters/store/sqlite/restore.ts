@@ -2,7 +2,7 @@ import { existsSync, renameSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
 import { errorCode } from '../../shared/system-errors.ts';
-import { allPages, editDatabase, checkContent, refusalOf } from './backup.ts';
+import { allPages, editDatabase, refusalOf, requireIntactStore } from './backup.ts';
 import {
   createPrivateFile, type DataFolder, isStoreRefused, lockFolder, otherDeployment, prepareDataFolder, StoreRefused, syncFolders,
   unusable, urlWithoutLocks,
@@ -70,7 +70,7 @@ async function writeDraft(
     createPrivateFile(draft);
     await copyFile(file, draft);
     return editDatabase(draft, (copy) => {
-      checkContent(copy, file);
+      requireIntactStore(copy, file);
       migrate(copy);
       const kept = { deploymentId: readDeployment(copy, 'id'), runtime: readDeployment(copy, 'runtime') };
       if (kept.deploymentId !== null && deploymentId !== null && kept.deploymentId !== deploymentId) {
