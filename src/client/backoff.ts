@@ -8,7 +8,6 @@ const longestWaitMs = 5000;
 export class Backoff {
   readonly #limitMs: number;
   readonly #since = performance.now();
-  /** The number of failed attempts. */
   attempts = 0;
 
   /** After `forMs` there is no other attempt. */

@@ -56,7 +56,6 @@ export type Item<R extends PageRoute> = Answer<R> extends { readonly items: read
 type Value = string | number | boolean | null | undefined;
 type Values = Readonly<Record<string, Value | readonly Value[]>>;
 
-/** The input of any route. */
 interface AnyInput extends CallOptions {
   readonly path?: Values | undefined;
   readonly query?: Values | undefined;

@@ -38,7 +38,6 @@ const gitHost = {
 const gitHubApp = z.strictObject({
   appId: positiveInteger('123456'),
   installationId: positiveInteger('7890123'),
-  /** The private key in PEM format. */
   privateKey: z.string().min(1, 'is empty').meta({ description: 'a private key in PEM', secret: true }),
 }).describe('a mapping of appId, installationId and privateKey');
 

@@ -2,7 +2,6 @@
 export interface ConversationMicroagent {
   /** Relative to the repository's root. */
   readonly path: string;
-  /** The id of its content. */
   readonly blobId: string;
   /** The words that activate it. Without any, it always applies. */
   readonly triggers: readonly string[];
@@ -52,7 +51,6 @@ function mentions(text: string, trigger: string): boolean {
   return new RegExp(String.raw`(?<!${inWord})${words.join(String.raw`\s+`)}(?!${inWord})`, 'iu').test(text);
 }
 
-/** An applying microagent with its text. */
 export interface MicroagentText extends AppliedMicroagent {
   readonly content: string;
 }

@@ -85,7 +85,6 @@ export interface Conversation {
   readonly startsSandbox: boolean;
   /** True if the sandbox ends with the last conversation that uses it, because a conversation started it: this one or another one. */
   readonly endsSandbox: boolean;
-  /** The parameters of the sandbox that it starts. */
   readonly sandboxParameters: SandboxParameters;
   readonly selectedRepository: string | null;
   readonly selectedBranch: string | null;

@@ -56,7 +56,6 @@ interface ObservedExecution {
   readonly reason: Reason | null;
 }
 
-/** The exit code of a command that SIGKILL ended. */
 export const sigkillExitCode = 128 + 9;
 
 /** Returns the record with the state that the runtime reports. The record of an ended execution does not change. */

@@ -44,7 +44,6 @@ export interface FailureContexts {
   freeze_unsupported: { readonly runtime: string };
   /** The conversation has no agent, its start failed, or too much is queued. */
   conversation_not_ready: { readonly id: string; readonly reason: Reason };
-  /** The changes of the conversation can't be read. */
   conversation_changes_unavailable: { readonly id: string; readonly reason: Reason };
   conversation_publish_refused: { readonly id: string; readonly branch: string; readonly reason: Reason };
   /** No git provider can list this. */

@@ -119,7 +119,6 @@ export const defaultSessionKeyEnv = 'SESSION_API_KEY';
 /** Without another rule in the spec, an idle sandbox keeps running. */
 export const defaultRest: RestRule = { freezeAfterMs: null, stopAfterMs: null, deleteAfterMs: null, maxLifeMs: null };
 
-/** Returns the spec with its defaults. */
 export function sandboxSpec(input: SandboxSpecInput): SandboxSpec {
   return {
     description: null,

@@ -18,7 +18,6 @@ export type AgentUpdate =
   | { readonly kind: 'plan'; readonly entries: readonly PlanEntry[] }
   | ({ readonly kind: 'usage' } & EventData['usage']);
 
-/** An agent's request for permission. */
 export type AgentPermission = Omit<PermissionRequest, 'permissionId'>;
 
 /** The other side of the agent: it takes updates and answers requests for permission. */

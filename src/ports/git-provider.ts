@@ -13,7 +13,6 @@ export interface DatedFile {
   readonly createdAt: number;
 }
 
-/** Identifies the content of a file. */
 export type FileContentId = Pick<DatedFile, 'path' | 'blobId'>;
 
 /** Which files to list. The directory depends on the repository's actual name, which only the provider knows. */
@@ -113,7 +112,6 @@ export interface GitProvider {
    */
   readFile(repository: string, file: FileContentId, maxBytes: number, signal?: AbortSignal): Promise<Uint8Array>;
 
-  /** Finds the repository. */
   find(repository: string, signal?: AbortSignal): Promise<RepositoryInfo>;
 
   /**

@@ -28,7 +28,6 @@ export interface Checkout extends StartPoint {
   readonly archive: ReadableStream<Uint8Array>;
 }
 
-/** Receives the progress of a checkout. */
 export type CheckoutProgress = (reason: Reason) => void;
 
 /**

@@ -33,7 +33,6 @@ export interface KeptLaunch {
   readonly fixedEnv: Readonly<Record<string, string>>;
 }
 
-/** Receives the progress of a start. */
 export type Progress = (reason: Reason) => void;
 
 /** `refused`: something that the spec needs is not available; `reason` says why. */

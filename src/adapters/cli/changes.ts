@@ -57,7 +57,6 @@ async function publish(id: string, { branch, message, pullRequest = false, title
   print(options, pushed, `${pushed.branch} ${pushed.commit}\n${opened === null ? '' : `${safeLine(opened.url)}\n`}`);
 }
 
-/** Pushes the changes. */
 export async function publishChanges(client: SkepClient, id: string, body: api.PublishRequest): Promise<api.PublishResponse> {
   return await client.request('POST /api/v1/app-conversations/{id}/publish', { path: { id }, body });
 }
@@ -75,7 +74,6 @@ export async function* patchLines(client: SkepClient, id: string, signal: AbortS
   if (rest !== '') yield rest === null ? 'There are no changes.\n' : safeText(`${rest}\n`);
 }
 
-/** Returns the response with the patch of all files, or of one file. */
 async function readPatch(client: SkepClient, id: string, file: string | undefined, signal: AbortSignal): Promise<Response> {
   const input = { path: { id }, query: { format: 'patch', path: file }, signal } as const;
   return await client.stream(`GET ${changesPath}`, input);

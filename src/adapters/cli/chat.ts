@@ -27,7 +27,6 @@ export class Chat {
   #input: Promise<void> = Promise.resolve();
   #pendingCount = 0;
   #inputEnded = false;
-  /** Resolves at the next event. */
   #nextEvent = Promise.withResolvers<void>();
   /** True after the events from before this chat were read. A failure in those events does not count. */
   #live = false;

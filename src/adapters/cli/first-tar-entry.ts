@@ -9,7 +9,6 @@ const tarBlockBytes = 512;
 /** The limit of what is read to find the first entry. Real extended headers are far smaller. */
 const maxHeadBytes = 1 << 20;
 
-/** The first entry of a tar. */
 interface FirstEntry {
   readonly type: 'file' | 'directory' | 'other';
   readonly size: number;
@@ -58,7 +57,6 @@ export async function readFirstEntry(tar: Readable): Promise<FirstEntry | null> 
   return first;
 }
 
-/** Writes the content of the first entry to a file. */
 export async function writeFirstEntry(tar: Readable, { size, mode, modifiedAt, contentAt }: FirstEntry, path: string): Promise<void> {
   tar.read(contentAt);
   await pipeline(tar, createWriteStream(path, { mode, flags: 'wx', highWaterMark: 1 << 20 }));

@@ -138,7 +138,6 @@ export async function followSandboxes(client: SkepClient, { json = false }: Json
   }
 }
 
-/** Prints the transcript of a conversation. */
 export async function showTranscript(client: SkepClient, id: string, { json }: JsonOption): Promise<void> {
   const signal = stopSignal();
   const query = { format: json === true ? 'json' : 'markdown' } as const;

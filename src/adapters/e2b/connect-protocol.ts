@@ -72,7 +72,6 @@ export const maxMessageBytes = 4 * 2 ** 20;
 const headerBytes = 5;
 const endOfStream = 0b10;
 
-/** The context of a service call. */
 export interface ServiceCall {
   readonly skep: Skep;
   readonly scope: OwnerScope;

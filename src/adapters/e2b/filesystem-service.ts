@@ -44,7 +44,6 @@ async function listEntries({ skep, scope, sandboxId, ends }: ServiceCall, path: 
   throw new ConnectError('invalid_argument', `The directory has more than ${maxEntries} entries. Choose a smaller one, or less depth.`);
 }
 
-/** File entries by their paths. */
 type Entries = ReadonlyMap<string, FileEntry>;
 
 type EventType = 'EVENT_TYPE_CREATE' | 'EVENT_TYPE_WRITE' | 'EVENT_TYPE_REMOVE' | 'EVENT_TYPE_CHMOD';

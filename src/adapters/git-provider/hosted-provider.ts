@@ -44,7 +44,6 @@ export interface GitHostOptions {
   readonly httpHosts?: readonly string[];
 }
 
-/** The defaults that are the same for every host. */
 export const hostDefaults = () => ({
   timeoutMs: 30_000,
   listingCache: createMemoryListingCache(),
@@ -83,7 +82,6 @@ export interface GitHost {
   readonly hosts: readonly string[];
   readonly failures: ProviderFailures;
   readonly source: ListingSource;
-  /** The scope of the cache. */
   readonly scope: string;
   find(repository: string, signal: AbortSignal): Promise<RepositoryInfo>;
   remote(repository: string, signal: AbortSignal): Promise<GitRemote>;

@@ -104,7 +104,6 @@ export interface Operation extends Omit<Declaration, 'handle'> {
   readonly perform: (context: RequestContext) => Promise<unknown>;
 }
 
-/** Returns the same operation with another path. */
 export function alias(original: Operation, path: string, operationId: string): Operation {
   return { ...original, path, operationId, description: `The same as \`${original.path}\`.` };
 }

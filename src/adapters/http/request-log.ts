@@ -3,7 +3,6 @@ import type { RequestContext } from './request-context.ts';
 
 const maxLoggedPath = 200;
 
-/** Logs a request that has ended. */
 export function logRequest(context: RequestContext): void {
   const { request, response, path, caller, problem } = context;
   const status = response.statusCode;

@@ -50,7 +50,6 @@ export const sandboxParameterFields = {
   ),
 };
 
-/** The fields of a request that starts a sandbox. */
 export const sandboxStartFields = {
   sandbox_spec_id: specId.nullable().default(null).describe('The spec of the new sandbox. Default: the first spec of the deployment.'),
   ...sandboxParameterFields,

@@ -14,7 +14,6 @@ export interface ProxyOptions {
   readonly trustProxy?: readonly string[];
 }
 
-/** Options of the standalone proxy server. */
 export interface ProxyServerOptions extends Omit<ProxyOptions, 'url'> {
   /** Default: the address on which it listens. */
   readonly url?: string;

@@ -73,7 +73,6 @@ function whyNotWhole({ list, patch }: KeptChanges): Reason | null {
 
 interface KeepOptions {
   readonly withinMs: number;
-  /** The actor of the event. */
   readonly actor: EventActor;
   readonly signal: AbortSignal;
 }

@@ -8,7 +8,6 @@ import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import type { ConversationUseCaseDeps } from './conversations.ts';
 import { getVisibleConversation, requireVisible, writeConversation } from './conversation-records.ts';
 
-/** An accepted message. */
 export interface SentMessage {
   /** Its id in the events of its turn. */
   readonly messageId: string;

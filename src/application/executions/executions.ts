@@ -18,7 +18,6 @@ export interface ExecutionUseCaseDeps extends CoreDeps {
   readonly answerWithinMs: number;
 }
 
-/** An execution and the sandbox that it runs in. */
 interface SandboxExecution {
   readonly sandbox: Sandbox;
   readonly execution: ExecutionRecord;
@@ -42,7 +41,6 @@ async function listExecutions(
   return await store.executions.list(id, page);
 }
 
-/** Returns the present state of the execution. */
 async function getExecution(deps: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, id: string): Promise<ExecutionRecord> {
   const { sandbox, execution } = await getSandboxExecution(deps, scope, sandboxId, id);
   return await deps.reconciler.refresh(execution, sandbox);

@@ -38,7 +38,6 @@ export interface DirectoryRequest {
   readonly depth: number;
   /** The path of the last entry of the previous page. Null for the first page. */
   readonly after: string | null;
-  /** The maximum number of entries. */
   readonly limit: number;
 }
 
@@ -61,7 +60,6 @@ function firstOf(entries: readonly FileEntry[], count: number): FileEntry[] {
   return entries.toSorted((a, b) => (a.path < b.path ? -1 : Number(a.path > b.path))).slice(0, count);
 }
 
-/** Chooses the whole file. */
 export function wholeFile({ size }: FileEntry): ByteRange {
   return { offset: 0, length: size };
 }

@@ -4,7 +4,6 @@ import { ExternalLink, Facts, Link, Meter, Status, Time } from '../ui/controls.t
 import { Icon } from '../ui/icons.tsx';
 import type { Transcript } from './transcript.ts';
 
-/** The details next to the log. */
 export function Details(props: { readonly state: api.AppConversation; readonly transcript: Transcript }) {
   const { state, transcript: { plan, usage } } = props;
   const { sandbox_id: sandbox } = state;

@@ -29,7 +29,6 @@ interface LoadedConversationProps {
   readonly onState: () => void;
 }
 
-/** Returns the state of a conversation as one word. */
 export function conversationStatus(state: Conversation['state']): string {
   const { start_status: start, execution_status: execution, sandbox_status: sandbox } = state;
   if (state.archived_at !== null) return 'archived';

@@ -8,7 +8,6 @@ import { Loaded, Page } from '../ui/page.tsx';
 const refreshMs = 5000;
 const kinds: ReadonlySet<api.Event['kind']> = new Set(['sandbox_moved', 'start_step', 'execution_changed']);
 
-/** The start page for operators. */
 export function OverviewPage() {
   const { client, me } = currentSession();
   const resource = useResource((signal) => client.request('GET /api/v1/overview', { signal }), [], ({ kind }) => kinds.has(kind));

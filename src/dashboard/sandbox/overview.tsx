@@ -85,7 +85,6 @@ function History({ sandbox }: { readonly sandbox: api.Sandbox }) {
 const samplesShown = 60;
 const sampleMs = 5000;
 
-/** The resource usage of a sandbox from now on. */
 function Usage({ sandbox }: { readonly sandbox: Sandbox }) {
   const [samples, setSamples] = useState<readonly api.SandboxUsage[]>([]);
   const isRunning = sandbox.state.status === 'RUNNING';

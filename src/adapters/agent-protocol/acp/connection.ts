@@ -97,7 +97,6 @@ class OpenRequests {
     this.#nextId = firstId;
   }
 
-  /** The id of the next request. */
   get nextId(): number {
     return this.#nextId;
   }

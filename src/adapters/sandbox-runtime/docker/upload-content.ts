@@ -38,7 +38,6 @@ export class FastPart {
   #next: Promise<IteratorResult<Uint8Array>> | null = null;
   /** True if there is a rest. */
   isLate = false;
-  /** The number of yielded bytes. */
   bytes = 0;
 
   constructor(content: Chunks) {
