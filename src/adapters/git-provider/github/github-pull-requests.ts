@@ -30,7 +30,7 @@ export async function openGitHubPullRequest(
   const { branch, title, body, draft } = request;
   const name = parseName(path);
 
-  /** Returns the response 422 only if it says that there is what is created. */
+  /** Returns a 422 only if the pull request that it creates exists already. */
   async function send(route: string, parameters: Readonly<Record<string, unknown>>, creates = false): Promise<HttpResponse> {
     const response = await api.send({ route, parameters: { ...name, ...parameters }, expects: [403, 404, 422] }, signal);
     const { status, text } = response;
