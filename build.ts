@@ -8,15 +8,15 @@ const dist = join(root, 'dist');
 const dashboard = join(dist, 'dashboard');
 const remove = (path: string): void => rmSync(path, { recursive: true, force: true });
 
-// Vite builds for development if a caller, such as a test runner, has set it otherwise.
+// With any other value, for example that of a test runner, Vite builds for development.
 process.env['NODE_ENV'] = 'production';
 
-/** Those of 2024 and newer. */
+/** Browsers of 2024 and newer. */
 const browsers = ['chrome125', 'firefox126', 'safari17.5'];
 
 /**
- * Builds the page for browsers. Addresses in it are relative, so it can be served below any prefix. It takes the place of the one before when
- * it is complete, since a server may be serving that.
+ * Builds the page for browsers. Its URLs are relative, so it can be served below any prefix. A complete build replaces the previous one at
+ * once, because a server may be serving the files.
  */
 async function buildDashboard(): Promise<void> {
   const outDir = join(dist, `dashboard-${process.pid}`);
@@ -25,7 +25,7 @@ async function buildDashboard(): Promise<void> {
     configFile: false,
     base: './',
     logLevel: 'warn',
-    // No addresses with content in them, which need a wider policy.
+    // No `data:` URLs: the page's content security policy allows them only for images.
     build: { outDir, emptyOutDir: true, assetsInlineLimit: 0, target: browsers, modulePreload: { polyfill: false } },
   });
   const before = `${outDir}-before`;

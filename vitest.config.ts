@@ -11,15 +11,15 @@ const withoutProcesses = [
   'test/adapters/git-provider/{github,gitlab}/**/*.test.ts',
 ];
 
-/** Files that take long begin first, so that no worker is left alone with one in the end. */
+/** Slow files. They begin first, so that no worker is still busy with one when the others have finished. */
 const isLong = ({ moduleId }: TestSpecification): boolean => /\.contract\.|crash|\.model\.|server-image/.test(moduleId);
 
-/** Long files begin, since they wait much. Those without processes use the cores meanwhile, one after the other in a worker. */
+/** Slow files come first. They mostly wait, so files without processes come next and use the cores meanwhile. */
 const rank = (file: TestSpecification): number => (isLong(file) ? 0 : file.project.config.isolate ? 2 : 1);
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    // oxlint-disable-next-line unicorn/no-array-sort -- not that of an array
+    // oxlint-disable-next-line unicorn/no-array-sort -- the sort of the sequencer, not of an array
     const sorted = await super.sort(files);
     return sorted.toSorted((one, other) => rank(one) - rank(other));
   }
@@ -27,7 +27,7 @@ class LongestFirst extends BaseSequencer {
 
 export default defineConfig({
   resolve: {
-    // Examples import the package by its name, as others do: here that is the sources.
+    // Examples import the package by its name. In this repository, its name leads to the sources.
     alias: [
       { find: /^skep$/, replacement: `${root}/src/composition/index.ts` },
       { find: /^skep\/client$/, replacement: `${root}/src/client/index.ts` },
@@ -36,19 +36,19 @@ export default defineConfig({
   },
   test: {
     projects: [
-      // The files of a worker share its modules: importing them for each file takes a third of the CPU time.
+      // The files of a worker share its modules. To import them again for each file would take a third of the CPU time.
       { extends: true, test: { name: 'shared modules', include: withoutProcesses, isolate: false } },
-      // These start many processes. That takes more time the more memory the worker has, so each file has a new one.
+      // These files start many processes. A start takes longer if the worker uses much memory, so each file has a new worker.
       { extends: true, test: { name: 'own modules', include: ['{test,examples}/**/*.test.ts'], exclude: withoutProcesses } },
     ],
-    // Limits are for what hangs; machines that are slow or busy stay far below them.
+    // Only a test that hangs reaches these limits, even on a slow or busy machine.
     testTimeout: 120_000,
     hookTimeout: 180_000,
     teardownTimeout: 60_000,
     expect: { poll: { timeout: 60_000 } },
     // Many tests wait for servers, agents or the engine. One worker more than there are cores keeps the cores busy meanwhile.
     maxWorkers: Math.max(3, availableParallelism() + 1),
-    // For the programs that tests start: otherwise each removes the types of its first module anew, a fifth of the CPU time of a short command.
+    // Programs that tests start reuse compiled modules. To compile them again takes a fifth of the CPU time of a short command.
     env: { NODE_COMPILE_CACHE: `${root}/node_modules/.cache/compiled` },
     sequence: { sequencer: LongestFirst },
   },

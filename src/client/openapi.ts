@@ -668,7 +668,7 @@ export interface Overview {
   readonly limits: readonly OverviewLimit[];
   /** The next 20, the soonest first, as of the last sweep. */
   readonly upcoming: readonly UpcomingAction[];
-  /** The store, the runtime and the git providers. Only an administrator gets details. */
+  /** The same parts as in `/ready`. Only an administrator gets details. */
   readonly parts: readonly PartReadiness[];
   /** For administrators only. */
   readonly deployment: OverviewDeployment | null;

@@ -93,7 +93,7 @@ const overview = z.object({
   starts,
   limits: z.array(limit),
   upcoming: z.array(upcoming).describe('The next 20, the soonest first, as of the last sweep.'),
-  parts: z.array(partReadiness).describe('The store, the runtime and the git providers. Only an administrator gets details.'),
+  parts: z.array(partReadiness).describe('The same parts as in `/ready`. Only an administrator gets details.'),
   deployment: deployment.nullable().describe('For administrators only.'),
 }).meta({ id: 'Overview', description: 'An overview of the state of the deployment.' });
 
