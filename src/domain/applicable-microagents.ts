@@ -43,12 +43,17 @@ export function applicableMicroagents(microagents: readonly ConversationMicroage
   return [...always, ...called];
 }
 
+/** Letters of scripts that write no spaces between words. */
+const unspaced = ['Han', 'Hira', 'Kana', 'Thai', 'Laoo', 'Khmr', 'Mymr'].map((script) => String.raw`\p{scx=${script}}`).join('');
+const inWord = String.raw`[[\p{L}\p{N}_]--[${unspaced}]]`;
+const wordBegins = `(?:(?=[${unspaced}])|(?<!${inWord}))`;
+const wordEnds = `(?:(?<=[${unspaced}])|(?!${inWord}))`;
+
 /** Returns true if the text contains the trigger as whole words, in upper or lower case. */
 function mentions(text: string, trigger: string): boolean {
-  const words = trigger.split(/\s+/u).filter((word) => word !== '').map((word) => RegExp.escape(word));
+  const words = trigger.normalize().split(/\s+/u).filter((word) => word !== '').map((word) => RegExp.escape(word));
   if (words.length === 0) return false;
-  const inWord = String.raw`[\p{L}\p{N}_]`;
-  return new RegExp(String.raw`(?<!${inWord})${words.join(String.raw`\s+`)}(?!${inWord})`, 'iu').test(text);
+  return new RegExp(wordBegins + words.join(String.raw`\s+`) + wordEnds, 'iv').test(text.normalize());
 }
 
 export interface MicroagentText extends AppliedMicroagent {

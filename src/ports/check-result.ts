@@ -2,6 +2,6 @@
 export interface CheckResult {
   readonly ok: boolean;
   readonly detail: string;
-  /** True if it answers, but refuses the deployment's credential. */
-  readonly isRefused?: boolean;
+  /** If it answers, why it is not ok: it refuses the deployment's credential, or it limits the rate of requests. */
+  readonly refusal?: 'credential' | 'rate_limit';
 }

@@ -45,6 +45,18 @@ export const pushCases: readonly CheckoutCase[] = [
     },
   ],
   [
+    'an empty repository gets no commit without files',
+    async (stage) => {
+      const tree = await stage.open(await stage.publish({ commits: [] }));
+      const change = { author: { name: 'Ann', email: 'ann@example.com' }, message: 'Work\n', at: 0 };
+      await using empty = await take(stage, tree);
+      assert.equal(await reasonOf(empty.commit(change, never)), 'nothing_to_publish');
+      await writeFile(join(tree.folder, 'new'), 'new\n');
+      await using changed = await take(stage, tree);
+      assert.notEqual(await changed.commit(change, never), '');
+    },
+  ],
+  [
     'a push of a work tree without changes moves the branch back to the base commit',
     async (stage) => {
       const source = await stage.publish(description);

@@ -4,7 +4,8 @@ import type { FrontMatter } from '../../ports/front-matter.ts';
 
 const maxLength = 16_384;
 
-const opening = /^---[ \t]*\r?\n/u;
+// OpenHands skips white space before it.
+const opening = /^\s*---[ \t]*\r?\n/u;
 const closing = /(?:^|\r?\n)---[ \t]*(?:\r?\n|$)/u;
 
 export function parseYamlFrontMatter(text: string): FrontMatter {
@@ -20,8 +21,8 @@ export function parseYamlFrontMatter(text: string): FrontMatter {
     // As in PyYAML, the last value of a repeated key counts.
     const document = parseDocument(rest.slice(0, last.index), { uniqueKeys: false, logLevel: 'error' });
     const [error] = document.errors;
-    // Line 1 is the opening `---`.
-    if (error !== undefined) return broken('not_yaml', (error.linePos?.[0].line ?? 0) + 1);
+    const linesBefore = first.split('\n').length - 1;
+    if (error !== undefined) return broken('not_yaml', (error.linePos?.[0].line ?? 0) + linesBefore);
     if (hasAlias(document)) return broken('alias');
     // Converted through JSON, so a response can carry every value. YAML's `.inf` becomes null.
     const data: unknown = JSON.parse(JSON.stringify(document.toJS() ?? {}));

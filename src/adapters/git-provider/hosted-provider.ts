@@ -181,8 +181,9 @@ async function check(host: GitHost, limit: TimeLimit): Promise<CheckResult> {
   } catch (error) {
     const failure = host.failureOf(error, '');
     if (!isFailure(failure)) return { ok: false, detail: 'the check failed' };
-    const isRefused = isFailureOf(failure, 'provider_unauthorized');
-    const advice = isRefused ? host.permissions : 'Check its URL, and the network on the way there.';
-    return { ok: false, detail: `${sentenceOfFailure(failure)} ${advice}`, ...(isRefused && { isRefused }) };
+    const detail = sentenceOfFailure(failure);
+    if (isFailureOf(failure, 'provider_rate_limited')) return { ok: false, detail, refusal: 'rate_limit' };
+    if (isFailureOf(failure, 'provider_unauthorized')) return { ok: false, detail: `${detail} ${host.permissions}`, refusal: 'credential' };
+    return { ok: false, detail: `${detail} Check its URL, and the network on the way there.` };
   }
 }

@@ -18,6 +18,7 @@ describe('Front matter', () => {
     ['--- \t\na: 1\n---\t \ntext', { a: 1 }, 'text'],
     ['---\na: 1\n---', { a: 1 }, ''],
     ['---\n---\ntext', {}, 'text'],
+    ['\n \n ---\na: 1\n---\ntext', { a: 1 }, 'text'],
     ['---\n# nothing but a comment\n---\ntext', {}, 'text'],
     ['---\na: 1\n---\ntext\n---\nmore', { a: 1 }, 'text\n---\nmore'],
     ['---\na: --- b\n---\ntext', { a: '--- b' }, 'text'],
@@ -29,7 +30,7 @@ describe('Front matter', () => {
     expect(parse(text)).toEqual({ content, data, problem: null });
   });
 
-  test.each(['', 'text', '\n---\na: 1\n---\n', ' ---\na: 1\n---\n', '----\na: 1\n----\n', '--- a\n---\n', '# title\n---\na: 1\n---\n', '---'])(
+  test.each(['', 'text', '----\na: 1\n----\n', '--- a\n---\n', '# title\n---\na: 1\n---\n', '---'])(
     'is not found in %j',
     (text) => {
       expect(parse(text)).toEqual({ content: text, data: null, problem: null });
@@ -42,6 +43,7 @@ describe('Front matter', () => {
     ['---\na: 1\n---text\n', 'not_closed', null],
     ['---\na: 1\nb: [\n---\n', 'not_yaml', 3],
     ['---\na: b: c\n---\n', 'not_yaml', 2],
+    ['\r\n\n---\na: b: c\n---\n', 'not_yaml', 4],
     ['---\na: 1\n...\nb: 2\n---\n', 'not_yaml', 4],
     ['---\n- a\n---\n', 'not_a_mapping', null],
     ['---\ntext\n---\n', 'not_a_mapping', null],

@@ -146,13 +146,16 @@ describe('readiness', () => {
     expect(asked).toBe(1);
   });
 
-  test('says that a git host refuses the credential, and the log has the details', async () => {
+  test.each([
+    ['credential', 'refuses the credential'],
+    ['rate_limit', 'limits the rate of requests'],
+  ] as const)('says what a git host refuses (%s), and the log has the details', async (refusal, text) => {
     const world = await startWorld();
-    const refused = { ok: false, isRefused: true, detail: 'renew the token' };
+    const refused = { ok: false, refusal, detail: 'what to do' };
     const ask = await createWorldOf(world, [store, { part: 'git', adapter: 'github', check: async () => refused }]);
-    const part = { part: 'git', adapter: 'github', ok: false, detail: 'refuses the credential; the log says why' };
+    const part = { part: 'git', adapter: 'github', ok: false, detail: `${text}; the log says why` };
     expect(await (await ask('/ready')).json()).toMatchObject({ status: 'degraded', parts: [{ ok: true }, part] });
-    expect(world.lines.filter(({ level }) => level === 'warn')).toMatchObject([{ message: 'a part refuses the credential', detail: 'renew the token' }]);
+    expect(world.lines.filter(({ level }) => level === 'warn')).toMatchObject([{ message: `a part ${text}`, detail: 'what to do' }]);
   });
 
   test.each([

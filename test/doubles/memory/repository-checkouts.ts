@@ -165,7 +165,11 @@ function snapshotOf(
     commits: async () => [],
     files: async () => files,
     patch: (wanted) => new Blob(patch.filter((_, index) => wanted?.includes(files[index]?.path ?? '') ?? true)).stream(),
-    commit: async () => (files.length === 0 && head !== null ? head : tree),
+    async commit() {
+      if (files.length > 0) return tree;
+      if (head === null) throw new SnapshotRefusal({ code: 'nothing_to_publish' });
+      return head;
+    },
     async push({ request, commit, expected }) {
       if ((pushed.get(pushKey(request)) ?? null) !== expected) throw new SnapshotRefusal({ code: 'branch_moved' });
       pushed.set(pushKey(request), commit);

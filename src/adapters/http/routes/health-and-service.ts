@@ -48,8 +48,8 @@ export function readinessReporter(skep: Skep): (options?: { readonly isDetailed?
   const watches = skep.parts.map((part) => ({ ...part, answers: monitor(part, skep, part.part === 'store' ? storeKeptMs : othersKeptMs) }));
   return async ({ isDetailed = false } = {}) => {
     const parts = await Promise.all(watches.map(async ({ part, adapter, answers }) => {
-      const { ok, detail, isRefused = false } = await answers();
-      return { part, adapter, ok, detail: isDetailed ? detail : ok ? 'answers' : `${problemText(isRefused)}; the log says why` };
+      const { ok, detail, refusal } = await answers();
+      return { part, adapter, ok, detail: isDetailed ? detail : ok ? 'answers' : `${problemText(refusal)}; the log says why` };
     }));
     const broken = parts.filter(({ ok }) => !ok);
     const trouble = broken.some(({ part }) => part === 'store') ? 'not_ready' : 'degraded';
@@ -57,8 +57,9 @@ export function readinessReporter(skep: Skep): (options?: { readonly isDetailed?
   };
 }
 
-function problemText(isRefused: boolean): string {
-  return isRefused ? 'refuses the credential' : 'does not answer';
+function problemText(refusal: CheckResult['refusal']): string {
+  if (refusal === undefined) return 'does not answer';
+  return refusal === 'credential' ? 'refuses the credential' : 'limits the rate of requests';
 }
 
 /** After this time, an unfinished check is abandoned and a new one starts. */
@@ -68,8 +69,8 @@ const abandonAfterMs = 10_000;
 function monitor({ part, adapter, check }: Component, { clock, logger }: Skep, keptMs: number): () => Promise<CheckResult> {
   let asked: { readonly at: number; keptUntil: number; readonly answer: Promise<CheckResult> } | null = null;
   let lastOk = true;
-  const note = ({ ok, isRefused = false, ...details }: CheckResult & { readonly error?: unknown }): void => {
-    if (lastOk && !ok) logger.warn({ part, adapter, ...details }, `a part ${problemText(isRefused)}`);
+  const note = ({ ok, refusal, ...details }: CheckResult & { readonly error?: unknown }): void => {
+    if (lastOk && !ok) logger.warn({ part, adapter, ...details }, `a part ${problemText(refusal)}`);
     if (!lastOk && ok) logger.info({ part, adapter, ...details }, 'a part answers again');
     lastOk = ok;
   };

@@ -76,11 +76,10 @@ function orEmptyTree(commit: string | null, tree: string): string {
 /** Returns a commit of the whole tree: the last one of the work tree, or a new one on top of it. */
 export async function commitAll(snapshot: SnapshotFolder, request: SnapshotCommit, signal: AbortSignal): Promise<string> {
   const { git, folder, header: { head, tree } } = snapshot;
-  if (head !== null) {
-    const same = await git.run({ args: ['diff-tree', '--quiet', head, tree], folder }, signal);
-    if (same.code === 0) return head;
-    if (same.code !== 1) requireIntact(same);
-  }
+  const same = await git.run({ args: ['diff-tree', '--quiet', orEmptyTree(head, tree), tree], folder }, signal);
+  if (same.code === 0 && head !== null) return head;
+  if (same.code === 0) throw new SnapshotRefusal({ code: 'nothing_to_publish' });
+  if (same.code !== 1) requireIntact(same);
   const { name, email } = writableIdentity(request.author);
   const before = head === null ? null : await git.run({ args: ['log', '-1', '--format=%ct', head], folder }, signal);
   const date = `@${Math.max(Math.floor(request.at / 1000), Number(before?.stdout ?? 0))} +0000`;
@@ -106,7 +105,7 @@ const refusals = [
   [/cannot create 'refs|directory file conflict/u, 'branch_name_conflict'],
   [/File name too long/u, 'branch_name_too_long'],
   [/No space left|quota exceeded/iu, 'disk_full'],
-  [/Permission denied|Read-only file system/u, 'push_forbidden'],
+  [/Permission denied|Read-only file system|insufficient permission|unable to create temporary object directory/u, 'push_forbidden'],
   [/Unable to create '[^\n]+\.lock'/u, 'locked'],
   // Hosts report two pushes at once in several ways.
   [/stale info|fetch first|incorrect old value|already exists|failed to (?:lock|update ref)|cannot lock ref/u, 'branch_moved'],
@@ -129,8 +128,9 @@ export async function push(
   const exit = await git.run({ args, folder, environment: networkEnvironment(request.remote, options) }, signal);
   if (exit.code === 0) return;
   const message = messageOfHost(request, exit);
-  // Git's report, and what a host writes about a ref that it can't lock, or protects.
-  const report = exit.stdout + (/cannot lock ref .*/u.exec(exit.stderr)?.[0] ?? '') + (/protected branch/iu.exec(message)?.[0] ?? '');
+  // Git's report, and what a host writes about objects that it can't store, and about a ref that it can't lock, or protects.
+  const failed = /(?:remote unpack failed:|cannot lock ref) .*/u.exec(exit.stderr)?.[0] ?? '';
+  const report = exit.stdout + failed + (/protected branch/iu.exec(message)?.[0] ?? '');
   const failure = failureOfFetch(request satisfies CheckoutRequest, exit, options.answerMs);
   // The credential could read, so it has no permission to push.
   const forbidden = isFailureOf(failure, 'repository_forbidden') ? 'push_forbidden' : null;

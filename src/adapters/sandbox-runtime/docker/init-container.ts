@@ -45,7 +45,10 @@ async function findNeeds(container: Docker.ContainerInspectInfo, files: Containe
   const workingDir = container.Config.WorkingDir;
   if (owner !== null && workingDir !== '' && workingDir !== '/') {
     const found = await files.entry(workingDir);
-    if (!isWritable(found, owner)) directories.push({ path: workingDir, ...owner, mode: ((found?.mode ?? 0o755) & 0o7777) | 0o700 });
+    // Git refuses a work tree of another user. A folder with the sticky bit, such as /tmp, is for all users.
+    const isShared = ((found?.mode ?? 0) & 0o1000) !== 0;
+    const isUsable = isWritable(found, owner) && (isShared || found?.owner?.uid === owner.uid);
+    if (!isUsable) directories.push({ path: workingDir, ...owner, mode: ((found?.mode ?? 0o755) & 0o7777) | 0o700 });
   }
   if (owner !== null && container.HostConfig.ReadonlyRootfs === true && workingDir !== '/tmp') {
     if (!isWritable(await files.entry('/tmp'), owner)) directories.push({ path: '/tmp', uid: 0, gid: 0, mode: 0o1777 });

@@ -65,6 +65,21 @@ describe('A push', () => {
     expect(Buffer.byteLength(JSON.stringify(reason))).toBeLessThan(1100);
   });
 
+  test('is forbidden if the repository belongs to another user of this machine', async () => {
+    const scene = await createScene();
+    // Root may write everywhere, so a program writes what git does.
+    const gitBinary = join(await temporaryFolder(), 'git-as-another-user');
+    const refusal = `echo 'error: remote unpack failed: unable to create temporary object directory' >&2; printf '!\\tx:y\\t[remote rejected] (unpacker error)\\n'`;
+    await writeFile(gitBinary, `#!/bin/sh\ncase " $* " in *' push '*) ${refusal}; exit 1 ;; esac\nexec git "$@"\n`, { mode: 0o755 });
+    const mirror = scene.mirror({ gitBinary });
+    const tree = await open(mirror, scene.request);
+    await writeFile(join(tree.folder, 'new'), 'new\n');
+    await using snapshot = await take(mirror, tree);
+    const commit = await snapshot.commit(change, never);
+    const push = snapshot.push({ request: { ...scene.request, branch: 'skep/one' }, commit, expected: null }, never);
+    expect(await reasonOf(push)).toMatchObject({ code: 'push_forbidden' });
+  });
+
   test('is refused if the name is too long, if it conflicts with another branch, or if another program has locked the branch', async () => {
     const scene = await createScene({ commits: commits(1), branches: { main: 'c0', 'topic/part': 'c0' } });
     const mirror = scene.mirror();

@@ -5,7 +5,7 @@ import { afterAll, afterEach, expect, test } from 'vitest';
 import type { Reason } from '../../../../src/domain/reason.ts';
 import { defaultIsolation, type SandboxIsolation } from '../../../../src/domain/sandbox-spec.ts';
 import { type SandboxLaunch, type SandboxRuntime, unknownUsage } from '../../../../src/ports/sandbox-runtime.ts';
-import { describeWithDocker } from '../../../support/docker.ts';
+import { describeWithDocker, images } from '../../../support/docker.ts';
 import { shell } from '../../../support/sandbox-programs.ts';
 import { until } from '../../../support/until.ts';
 import { createEngine } from './engine.ts';
@@ -54,9 +54,8 @@ describeWithDocker('A Docker sandbox', () => {
   });
 
   test('gets more rights only by the options of its spec', async () => {
-    const id = await started(
-      launchOf(idle, { runtimeOptions: { docker: { capabilities: ['NET_RAW'], new_privileges: true, seccomp: 'unconfined' } } }),
-    );
+    const docker = { capabilities: ['NET_RAW'], new_privileges: true, seccomp: 'unconfined' };
+    const id = await started(launchOf(idle, { runtimeOptions: { docker } }));
     const status = await ask(id, 'cat /proc/1/status');
     expect(status).toMatch(/^CapEff:\s+0+2000$/m);
     expect(status).toMatch(/^NoNewPrivs:\s+0$/m);
@@ -71,9 +70,11 @@ describeWithDocker('A Docker sandbox', () => {
       const owner = user === null ? '0 0' : '1000 1000';
       expect(await ask(id, 'pwd; stat -c "%u %g" . begun | sort -u')).toBe(`/deep/down/work\n${owner}`);
     }
-    // One of the image's that everybody may write to stays as it is.
-    const id = await started(launchOf(idle, { workingDir: '/tmp', ...isolated({ user: 'agent' }) }), runtime);
-    expect(await ask(id, 'stat -c "%u %a" /tmp')).toBe('0 1777');
+    // Folders of the image: one that the user may write to as a member of a group, and one for all users, which stays as it is.
+    for (const [workingDir, user, owner] of [['/var/mail', '1000:8', '1000 8 2775'], ['/tmp', '1000', '0 0 1777']] as const) {
+      const id = await started(launchOf(idle, { image: images.debian, workingDir, ...isolated({ user }) }), runtime);
+      expect(await ask(id, 'stat -c "%u %g %a" .')).toBe(owner);
+    }
   });
 
   test('with a read-only root can write only to its working directory and /tmp, and keeps those files', async () => {
@@ -83,9 +84,8 @@ describeWithDocker('A Docker sandbox', () => {
       ...isolated({ readOnlyRoot: true, user: 'agent' }),
     });
     const id = await started(launch, runtime);
-    expect(await ask(id, 'touch /no /etc/no /deep/no 2>&1; ls -d /no /etc/no /deep/no 2>/dev/null')).toMatch(
-      /^(?:touch: .*Read-only file system\n?){3}$/,
-    );
+    const said = await ask(id, 'touch /no /etc/no /deep/no 2>&1; ls -d /no /etc/no /deep/no 2>/dev/null');
+    expect(said).toMatch(/^(?:touch: .*Read-only file system\n?){3}$/);
     await until(() => ask(id, 'cat lives /tmp/lives'), (lives) => lives === 'life\nlife');
     await runtime.stop(id);
     await runtime.resume(launch, never);
