@@ -1,5 +1,5 @@
 import { withSilenceLimit } from './byte-stream.ts';
-import { failureOf, isFailure, isTemporary, connectionLost, SkepError } from './failures.ts';
+import { failureOf, isFailure, isTemporary, connectionLost, SkepError, unreachable } from './failures.ts';
 import { keyedRoutes, type Operations, type Page } from './openapi.ts';
 import { Backoff } from './backoff.ts';
 import { Watchdog } from './waiting.ts';
@@ -168,8 +168,7 @@ export class Connection {
   #failure(error: unknown, isAnswered: boolean): unknown {
     if (isFailure(error) || (error instanceof DOMException && error.name === 'AbortError')) return error;
     if (isAnswered) return connectionLost(undefined, error);
-    const cause = error instanceof Error && error.cause instanceof Error && 'code' in error.cause ? ` (${String(error.cause.code)})` : '';
-    return new SkepError('unreachable', `No Skep server answers at ${this.url}${cause}.`, { context: { url: this.url }, cause: error });
+    return unreachable(this.url, error);
   }
 
   #prepare(route: string, { path = {}, query = {}, headers, body }: AnyInput): PreparedRequest {

@@ -54,6 +54,13 @@ export function connectionLost(message = 'The connection was lost before the end
   return new SkepError('connection_lost', message, { context: {}, cause });
 }
 
+/** The failure of a request that no server answered. The message has the code of the cause, for example `ECONNREFUSED`. */
+export function unreachable(url: string, error: unknown): SkepError {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  const code = cause instanceof Error && 'code' in cause ? ` (${String(cause.code)})` : '';
+  return new SkepError('unreachable', `No Skep server answers at ${url}${code}.`, { context: { url }, cause: error });
+}
+
 /** Returns true if the same request can succeed a little later. */
 export function isTemporary(error: unknown): error is SkepError {
   if (!isFailure(error)) return false;

@@ -16,9 +16,18 @@ export function textOfError(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error instanceof CommandError) return error.message;
   if (!isFailure(error)) return error.stack ?? error.message;
-  const advice = error.code === 'unreachable' ? ` Start one with \`${commandName} serve\`, or give its address with --url.`
-    : error.code === 'timed_out' ? ' Check whether the request took effect, then try again.' : '';
-  return safeLine(messageOf(error)) + advice;
+  return safeLine(messageOf(error)) + adviceFor(error);
+}
+
+/** The codes of Node and OpenSSL for certificates that are not trusted, have another name or have expired. */
+const certificateCode = /\((?:\w*CERT\w*|UNABLE_TO_VERIFY_LEAF_SIGNATURE)\)/;
+
+function adviceFor({ code, message }: SkepError): string {
+  if (code === 'timed_out') return ' Check whether the request took effect, then try again.';
+  if (code !== 'unreachable') return '';
+  return certificateCode.test(message)
+    ? ' Its certificate is not accepted. If it is from a certification authority of your own, set NODE_EXTRA_CA_CERTS to that certificate.'
+    : ` Start one with \`${commandName} serve\`, or give its address with --url.`;
 }
 
 /** Returns the message of a failure. For an invalid request, it names the arguments of the command, not the fields of the API. */

@@ -2,7 +2,8 @@ import { type IncomingMessage, request as plainRequest } from 'node:http';
 import { request as secureRequest } from 'node:https';
 import { type Readable, pipeline } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { failureIn, type SkepClient, SkepError } from '../../client/index.ts';
+import { unreachable } from '../../client/failures.ts';
+import { failureIn, type SkepClient } from '../../client/index.ts';
 
 interface Transfer {
   readonly method: 'GET' | 'PUT';
@@ -15,7 +16,7 @@ interface Transfer {
 
 /**
  * Sends a request whose body or response can be large and slow. Node's `fetch` fails if the server reads or sends nothing for five minutes.
- * Returns the response as a stream. Throws a {@link SkepError}, the error of the body, or the signal's reason.
+ * Returns the response as a stream. Throws a `SkepError`, the error of the body, or the signal's reason.
  */
 export async function transfer({ url, headers }: SkepClient, { method, path, body, length, signal }: Transfer): Promise<IncomingMessage> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
@@ -36,7 +37,7 @@ export async function transfer({ url, headers }: SkepClient, { method, path, bod
   const response = await promise.catch((error: unknown) => {
     if (body?.errored != null) throw error;
     signal?.throwIfAborted();
-    throw new SkepError('unreachable', `No Skep server answers at ${url}.`, { context: { url }, cause: error });
+    throw unreachable(url, error);
   });
   const { statusCode = 0 } = response;
   if (statusCode >= 200 && statusCode < 300) return response;

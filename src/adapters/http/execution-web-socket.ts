@@ -143,7 +143,7 @@ export class ExecutionWebSocket {
     if (message !== undefined && 'writer' in message) return this.#claimWriter(true);
     if (this.#releaseWriter === null) {
       if (isBinary) this.#confirmInput(data.length);
-      return this.#sendError('not_writer', 'Another client is attached as the writer, or your key can only read.');
+      return this.#sendError('not_writer', 'You are not the writer. Send {"writer": true} to become it, if your key may write.');
     }
     if (isBinary) return this.#input.push(data);
     if (message === undefined) {

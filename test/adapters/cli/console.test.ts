@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { conversationTable, followOptions, recordText, table, textOfError } from '../../../src/adapters/cli/console.ts';
+import { unreachable } from '../../../src/client/failures.ts';
 import { type api, SkepError } from '../../../src/client/index.ts';
 
 const ready: api.AppConversation = {
@@ -62,6 +63,16 @@ test('the error of an invalid request names the option of the command, not the f
   expect(textOfError(error)).toBe(
     '--env (1A): must be a name; the port: must be a port; --memory: must be positive; body.initial_message: must be text',
   );
+});
+
+test.each([
+  ['ECONNREFUSED', / \(ECONNREFUSED\)\. Start one with /],
+  ['DEPTH_ZERO_SELF_SIGNED_CERT', / certificate is not accepted\. .*NODE_EXTRA_CA_CERTS/],
+  ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', / certificate is not accepted\. /],
+  ['CERT_HAS_EXPIRED', / certificate is not accepted\. /],
+])('a server that can not be reached (%s) is reported with what to do', (code, text) => {
+  const cause = Object.assign(new Error('of the socket'), { code });
+  for (const error of [cause, new TypeError('fetch failed', { cause })]) expect(textOfError(unreachable('https://x', error))).toMatch(text);
 });
 
 test('a lost connection of a stream is reported without the advice to start a server', () => {
