@@ -27,7 +27,9 @@ export function parsed<S extends z.ZodType>(schema: S, part: InputPart, input: u
 }
 
 function problemsOf(part: InputPart, error: z.ZodError): ValidationProblem[] {
-  const problems = error.issues.flatMap((issue): ValidationProblem[] => {
+  const problems = error.issues.flatMap((issue, index, all): ValidationProblem[] => {
+    // Zod checks the length of a value with a wrong type, too.
+    if (all[index - 1]?.code === 'invalid_type' && all[index - 1]?.path.join('.') === issue.path.join('.')) return [];
     // Header names are case-insensitive.
     const nameOf = (key: PropertyKey) => shortened(part === 'header' ? String(key).toLowerCase() : String(key));
     const loc = [part, ...issue.path.map((key) => (typeof key === 'number' ? key : nameOf(key)))];

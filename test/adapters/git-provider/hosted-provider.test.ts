@@ -23,6 +23,12 @@ describe('A listing from a slow or unreachable host', () => {
     expect(await provider.check()).toMatchObject({ ok: false, detail: expect.stringMatching(/can't be reached.*Check its URL/u) });
   });
 
+  test('is not taken for an unreachable host if the host limits the rate of requests', async () => {
+    const host = await hostOf();
+    host.faults.add({ fault: { kind: 'throttle', headers: { 'retry-after': '600' } } });
+    expect(await providerOf(host).check()).toEqual({ ok: false, refusal: 'rate_limit', detail: expect.stringMatching(/Try again later\.$/u) });
+  });
+
   test('continues for the other callers if one aborts', async () => {
     const host = await hostOf();
     await host.publish(simple);

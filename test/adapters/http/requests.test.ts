@@ -120,6 +120,7 @@ describe('request bodies', () => {
     ['half a character as a branch', { selected_repository: 'acme/shop', selected_branch: '\ud800' }, ['body', 'selected_branch']],
     ['a branch name that is too long', { selected_repository: 'acme/shop', selected_branch: 'x'.repeat(256) }, ['body', 'selected_branch']],
     ['a message for a spec without an agent', { sandbox_spec_id: 'plain', initial_message: { content: [{ type: 'text', text: 'x' }] } }, ['body', 'initial_message']],
+    ['a message that is a text', { initial_message: { content: 'x'.repeat(101) } }, ['body', 'initial_message', 'content']],
     ['an empty message', { initial_message: { content: [] } }, ['body', 'initial_message', 'content']],
     ['an unknown kind of content', { initial_message: { content: [{ type: 'image', text: 'x' }] } }, ['body', 'initial_message', 'content', 0, 'type']],
     ['a text that is too long', { initial_message: { content: [{ type: 'text', text: 'x'.repeat(100_001) }] } }, ['body', 'initial_message', 'content', 0, 'text']],
