@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, statfsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { createPrivateFile, type DataFolder, makePrivate, sizeOf, StoreRefused, urlWithoutLocks, unusable } from './data-folder.ts';
 import { applicationId, migrate } from './migrate.ts';
@@ -9,17 +9,22 @@ import { reasonOf } from './sqlite-error.ts';
 
 const openTimeoutMs = 5000;
 
-/**
- * Syncs the write-ahead log with each commit, so a commit is on the disk when it returns. The commit that fills the log also copies it
- * into the database, which takes ten times as long. The log has 32 MiB, so that this is rare.
- */
+const pageBytes = 4096;
+
+/** The commit after this many pages in the log also copies it into the database, which takes ten times as long. 8 MiB make this rare. */
+const checkpointPages = 2000;
+
+/** The space of the log. The part that is not used before a checkpoint is for about a hundred deletions on a full disk. */
+const logPages = 6000;
+
+/** Syncs the write-ahead log with each commit, so a commit is on the disk when it returns. */
 const settings = `
   PRAGMA synchronous = FULL;
   PRAGMA fullfsync = ON;
   PRAGMA checkpoint_fullfsync = ON;
   PRAGMA foreign_keys = ON;
   PRAGMA trusted_schema = OFF;
-  PRAGMA wal_autocheckpoint = 8000;
+  PRAGMA wal_autocheckpoint = ${checkpointPages};
   PRAGMA journal_size_limit = 67108864;
 `;
 
@@ -51,6 +56,24 @@ export function openAndMigrate(folder: DataFolder): DatabaseSync {
 
 export function openCurrent(folder: DataFolder): DatabaseSync {
   return withRefusals(folder, () => openWritable(folder));
+}
+
+/**
+ * Takes the disk space of the log in advance, but at most half of what is free. So what frees space can be recorded on a full disk, where
+ * checkpoints fail if the database has grown, and the log continues beyond its usual size. SQLite overwrites the log in place and does not
+ * shrink it, so it keeps the space of a transaction that is undone. The caller must hold the folder's lock.
+ */
+export function reserveLog(folder: DataFolder, database: DatabaseSync): void {
+  const { bavail, bsize } = statfsSync(folder.path);
+  const bytes = Math.min(logPages * pageBytes, Math.floor((bavail * bsize) / 2));
+  try {
+    database.exec(`BEGIN IMMEDIATE; CREATE TABLE reserve (content); INSERT INTO reserve VALUES (zeroblob(${bytes}))`);
+  } catch (error) {
+    // This user may not use all of the disk, or not so large a file. Then the log has less space.
+    if (reasonOf(error) === null) throw error;
+  } finally {
+    if (database.isTransaction) database.exec('ROLLBACK');
+  }
 }
 
 export function openReadOnly(folder: DataFolder): DatabaseSync {

@@ -20,7 +20,7 @@ import {
 import { createSqliteDialect } from './dialect.ts';
 import { migrations } from './migrations.ts';
 import { markClosed, markOpen, readDeployment, type StoreWarning } from './shutdown-marker.ts';
-import { examineFolder, openAndMigrate, openCurrent, openInMemory, openReadOnly, withRefusals } from './open-database.ts';
+import { examineFolder, openAndMigrate, openCurrent, openInMemory, openReadOnly, reserveLog, withRefusals } from './open-database.ts';
 
 const defaultBusyTimeoutMs = 5000;
 const listingCacheBytes = 64 * 1024 * 1024;
@@ -99,6 +99,7 @@ function openExclusive(folder: DataFolder, options: SqliteStoreOptions): Store {
   withRefusals(folder, () => {
     if (options.deploymentId !== undefined) claimForDeployment(folder, database, options.deploymentId);
     markOpen(folder, database);
+    reserveLog(folder, database);
   });
   // From here on, the store closes them.
   opened.move();

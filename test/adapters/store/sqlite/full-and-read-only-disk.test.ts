@@ -2,8 +2,10 @@ import { execFileSync } from 'node:child_process';
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { unlimited } from '../../../../src/domain/admission-limits.ts';
 import { backupSqlite, createSqliteStore, isStoreRefused, restoreSqlite } from '../../../../src/adapters/store/sqlite/index.ts';
-import { someConversation, someMessage } from '../../../contracts/records.ts';
+import type { Store } from '../../../../src/ports/store.ts';
+import { nextVersion, someConversation, someEvent, someMessage, someSandbox, someTime } from '../../../contracts/records.ts';
 import { newFolder } from './harness.ts';
 
 /** Only root may mount a small file system. */
@@ -77,18 +79,49 @@ test.skipIf(!canMount)('a restore into a full or read-only data folder blames th
   }
 });
 
+/** Fills the disk. Returns a function that frees the space again. */
+function fillDisk(path: string): () => void {
+  const ballast = join(path, 'ballast');
+  execFileSync('sh', ['-c', 'cat /dev/zero >"$1" 2>/dev/null || :', 'fill', ballast]);
+  return () => rmSync(ballast);
+}
+
+/** Writes until the store has used the space of its log. */
+async function useUpLog(store: Store): Promise<void> {
+  for (let more = 0; more < 5000 && (await store.check()).ok; more += 1);
+}
+
 test.skipIf(!canMount)('a store on a disk that has become full is not ready until there is space again', async () => {
   await withDisk(4096, async (path) => {
     const store = await createSqliteStore({ dataDir: path });
     try {
-      const ballast = join(path, 'ballast');
-      execFileSync('sh', ['-c', 'cat /dev/zero >"$1" 2>/dev/null || :', 'fill', ballast]);
-      let checked = await store.check();
-      // The last page of a file may still have room.
-      for (let more = 0; checked.ok && more < 1000; more += 1) checked = await store.check();
-      expect(checked).toEqual({ ok: false, detail: expect.stringMatching(/disk is full/u) });
-      rmSync(ballast);
+      const free = fillDisk(path);
+      await useUpLog(store);
+      expect(await store.check()).toEqual({ ok: false, detail: expect.stringMatching(/disk is full/u) });
+      free();
       expect(await store.check()).toMatchObject({ ok: true });
+    } finally {
+      await store.close();
+    }
+  });
+});
+
+test.skipIf(!canMount)('a store on a disk that has become full still records a hundred deletions', async () => {
+  await withDisk(64 * 1024, async (path) => {
+    const store = await createSqliteStore({ dataDir: path });
+    try {
+      const ids = Array.from({ length: 100 }, (_, n) => `s${n}`);
+      for (const id of ids) await store.sandboxes.insert(someSandbox(id), unlimited);
+      // The log is nearly at the size at which it is merged, which needs space for a larger database.
+      const text = 'x'.repeat(100_000);
+      for (let n = 0; n < 24; n += 1) await store.conversations.insert(someConversation(`c${n}`, { queue: [someMessage('m', text)] }));
+      fillDisk(path);
+      for (const id of ids) {
+        const deleted = nextVersion(someSandbox(id), { deletedAt: someTime });
+        const told = someEvent(id, { conversationId: null, sandboxId: id });
+        expect(await store.sandboxes.replace(deleted, [told])).toMatchObject({ kind: 'replaced' });
+        expect(await store.sandboxes.replace(nextVersion(deleted, { removedAt: someTime }))).toMatchObject({ kind: 'replaced' });
+      }
     } finally {
       await store.close();
     }
