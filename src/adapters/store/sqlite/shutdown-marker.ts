@@ -40,9 +40,11 @@ export function markClosed(folder: DataFolder, database: DatabaseSync): void {
   try {
     // Ends an open transaction, since the write must not be part of it.
     if (database.isTransaction) database.exec('ROLLBACK');
+    // Merges the log, so that the write reuses its space, also on a full disk.
+    database.exec('PRAGMA wal_checkpoint(RESTART)');
     writeOpenId(database, closed);
   } catch (error) {
-    // Without the write, for example on a full disk, the store counts as not closed. That does no harm.
+    // The store counts as not closed. That does no harm: if the log can't be merged here, closing can't merge and remove it either.
     if (reasonOf(error) === null) throw error;
     return;
   }

@@ -3,7 +3,7 @@ import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { unlimited } from '../../../../src/domain/admission-limits.ts';
-import { backupSqlite, createSqliteStore, isStoreRefused, restoreSqlite } from '../../../../src/adapters/store/sqlite/index.ts';
+import { backupSqlite, createSqliteStore, isStoreRefused, restoreSqlite, type StoreWarning } from '../../../../src/adapters/store/sqlite/index.ts';
 import type { Store } from '../../../../src/ports/store.ts';
 import { nextVersion, someConversation, someEvent, someMessage, someSandbox, someTime } from '../../../contracts/records.ts';
 import { newFolder } from './harness.ts';
@@ -125,5 +125,21 @@ test.skipIf(!canMount)('a store on a disk that has become full still records a h
     } finally {
       await store.close();
     }
+  });
+});
+
+test.skipIf(!canMount).each([0, 100_000])('a store that is closed on a full disk counts as closed (%i new bytes)', async (length) => {
+  await withDisk(4096, async (path) => {
+    const warnings: StoreWarning[] = [];
+    const store = await createSqliteStore({ dataDir: path });
+    await store.conversations.insert(someConversation('kept', { queue: [someMessage('m', 'x'.repeat(length))] }));
+    const free = fillDisk(path);
+    await useUpLog(store);
+    await store.close();
+    free();
+    const again = await createSqliteStore({ dataDir: path, warn: (warning) => warnings.push(warning) });
+    expect(await again.conversations.find('kept')).not.toBeNull();
+    await again.close();
+    expect(warnings).toEqual([]);
   });
 });
