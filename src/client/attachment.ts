@@ -202,11 +202,13 @@ export class Attachment implements AsyncIterable<OutputPart> {
     return { input, opened: opened.promise, parts };
   }
 
-  /** Throws the reason for the refusal. A WebSocket client does not get it, but a request for the output is refused for the same reason. */
+  /** Throws the reason for the refusal. A WebSocket client does not get it, but these requests are refused for the same reason. */
   async #throwRefusal(): Promise<never> {
     const { id, sandbox_id } = this.#execution;
-    const input = { path: { id: sandbox_id, execution_id: id }, query: { after: this.#offsets.stdout ?? 0 }, signal: this.#options.signal };
-    await (await this.#connection.open(`GET ${one}/output`, input)).body?.cancel();
+    const input = { path: { id: sandbox_id, execution_id: id }, signal: this.#options.signal };
+    await (await this.#connection.open(`GET ${one}`, input)).body?.cancel();
+    const query = { after: this.#offsets.stdout ?? 0 };
+    await (await this.#connection.open(`GET ${one}/output`, { ...input, query })).body?.cancel();
     const refused = 'The server answers, but no WebSocket opens. A proxy in front of the server may not pass WebSockets on.';
     this.#refusals += 1;
     if (this.#refusals === maxRefusals) this.#failure = connectionLost(refused);

@@ -1,5 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { storeUnavailable } from '../../src/adapters/store/database.ts';
 import { createClient, isFailure, type SkepClient } from '../../src/client/index.ts';
 import { commands, randomOutput } from '../adapters/http/executions-support.ts';
 import { coderSpec, createWorld, plainSpec, type World } from '../adapters/http/world.ts';
@@ -73,6 +74,17 @@ describe('a sandbox', () => {
     expect(attached.end).toMatchObject({ status: 'exited', exit_code: 0 });
     await expect(attached.write('more')).rejects.toMatchObject({ code: 'connection_lost' });
     await expect(attached.resize({ cols: 80, rows: 24 })).rejects.toMatchObject({ code: 'connection_lost' });
+  });
+
+  test('says why a client can not attach if the store can not record what a command did', async () => {
+    await using sandbox = await skep.sandboxes.start({ spec: 'plain', waitUntil: 'running' });
+    const execution = await sandbox.executions.start(['cat'], { stdin: true });
+    const replace = vi.spyOn(world.store.executions, 'replace').mockRejectedValue(storeUnavailable({ code: 'disk_full' }));
+    onTestFinished(() => replace.mockRestore());
+    await execution.write('new output', { close: true });
+    const attached = all(execution.attach({ reconnectForMs: 0 }));
+    await expect(attached).rejects.toMatchObject({ code: 'store_unavailable', message: 'The store is not available. The disk is full.' });
+    replace.mockRestore();
   });
 
   test('has attachments that leave nothing behind at a signal that lives longer', async () => {
