@@ -14,6 +14,7 @@ const link = (name: string, linkname: string) => [{ name, type: 'symlink', linkn
 /** Names that a shell, a tar or a URL could misread. The first ones have several such parts. */
 const oddNames = [
   `it's "two" $HOME \`id\`;a\\b`, '-rf line\nbreak\t', '--help', '%2e%2e', '*', '#', '你好 🐝', ' ', '...', '.hidden', '=x', 'x'.repeat(255),
+  '日本語', 'é', 'é'.repeat(127),
 ];
 
 export const filePathCases: readonly StageCase[] = [

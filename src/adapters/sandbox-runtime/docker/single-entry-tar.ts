@@ -19,7 +19,8 @@ export async function readHead(tar: Readable): Promise<Header | null> {
   extractor.on('error', (error: Error) => found.reject(error));
   for (;;) {
     const block = await readExactly(tar, blockBytes);
-    if (block === null || block[0] === 0) return null;
+    // Only a block of zeros is the end: a header whose name is in an extension can begin with zeros.
+    if (block === null || block.every((byte) => byte === 0)) return null;
     extractor.write(block);
     if (!extensions.has(String.fromCharCode(block[typeOffset] ?? 0))) break;
     const size = Number.parseInt(block.toString('latin1', sizeOffset, sizeOffset + 11), 8);
