@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { FailureCode } from '../../domain/failure.ts';
 import { pathParameters } from './common-schemas.ts';
 import type { RequestContext } from './request-context.ts';
-import { parsed, readHeaders, readPath, readQuery } from './request-input.ts';
+import { parsed, readHeaders, readPath, readQuery, requireWholeBody } from './request-input.ts';
 
 export const tags = {
   Microagents: 'Files in repositories with instructions for agents.',
@@ -135,6 +135,7 @@ export function operation(method: Operation['method'], path: string, { handle, .
         query: readQuery(query, context.query),
         headers: readHeaders(headers, request.headers),
       };
+      if (described.takesBytes === true) requireWholeBody(request);
       return await handle(context, { ...input, body: body && parsed(body, 'body', await http.readBody(request, response)) });
     },
   };

@@ -109,6 +109,18 @@ export function originForm({ url = '/' }: IncomingMessage): string {
     .replace(/^(?=\?|$)/, '/');
 }
 
+/** Throws `invalid_request` if the body is not the whole content as it is, but a part of it or a compressed form. */
+export function requireWholeBody(request: IncomingMessage): void {
+  const encoding = headerOf(request, 'content-encoding');
+  if (encoding !== null && encoding.toLowerCase() !== 'identity') throw encodingProblem();
+  if (headerOf(request, 'content-range') === null) return;
+  throw invalidRequest(['header', 'content-range'], 'must be left out: send the whole content', 'content_range');
+}
+
+function encodingProblem(): HttpProblem {
+  return invalidRequest(['header', 'content-encoding'], 'must be left out: send the body without compression', 'content_encoding');
+}
+
 const takenBodies = new WeakSet<IncomingMessage>();
 
 /**
@@ -206,7 +218,7 @@ function bodyProblem(error: unknown, request: IncomingMessage, limitBytes: numbe
     case 'entity.parse.failed':
       return invalidRequest(['body'], 'must be JSON', 'json_invalid');
     case 'encoding.unsupported':
-      return invalidRequest(['header', 'content-encoding'], 'must be left out: send the body without compression', 'content_encoding');
+      return encodingProblem();
     case 'charset.unsupported':
       return contentTypeProblem(request) ?? error;
     default:

@@ -131,6 +131,19 @@ test('a malformed path or parameter is a 422, and a path of a missing or wrong f
   expect(object(await get('/workspace/none'))).toMatchObject({ code: 'file_not_found', path: '/workspace/none' });
 });
 
+test('a part of a file, and a compressed body, are refused and change nothing', async () => {
+  await put('/workspace/kept', 'whole');
+  const headers = [['content-range', 'bytes 0-3/5'], ['content-encoding', 'gzip']] as const;
+  for (const [name, value] of headers) {
+    for (const kind of ['files', 'archive']) {
+      const answer = await world.ann('PUT', at(kind, '/workspace/kept'), 'part', { ...bytes, [name]: value });
+      expect(answer, `${kind} ${name}`).toMatchObject({ status: 422, body: { detail: [{ loc: ['header', name] }] } });
+    }
+  }
+  expect((await get('/workspace/kept')).body).toBe('whole');
+  expect((await world.ann('PUT', at('files', '/workspace/kept'), 'same', { ...bytes, 'Content-Encoding': 'identity' })).status).toBe(200);
+});
+
 /** Sends `sent` of `length` bytes, and returns the response's text as soon as it contains the pattern. */
 async function upload({ url, keys }: World, target: string, length: number, sent: number, pattern: RegExp): Promise<string> {
   const socket = connect(Number(new URL(url).port), '127.0.0.1');
