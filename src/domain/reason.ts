@@ -58,6 +58,7 @@ export interface ReasonData extends ChangeReasonData, ExecutionReasonData, Param
   /** `limit` says what is bounded. */
   too_large: { readonly limit: string };
   disk_full: None;
+  process_limit_reached: None;
   locked: None;
   /** Without an id, the whole store is damaged, or a part without one. */
   damaged: { readonly recordId?: string };

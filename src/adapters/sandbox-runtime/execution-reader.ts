@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Failure, isFailureOf } from '../../domain/failure.ts';
 import type { ExecutionState, OutputRequest, OutputStream } from '../../ports/sandbox-executions.ts';
-import { isShellFailure, runScript, withScriptTimeLimit, noScriptResult } from './script-result.ts';
+import { isShellFailure, runScript, scriptFailure, withScriptTimeLimit } from './script-result.ts';
 import { neverAborts, realTimers, sleep } from '../shared/timeout.ts';
 import { type ExecutionHost, executionNotFound, type HostExecution } from './execution-host.ts';
 import { type ExecutionScript, scripts } from './execution-scripts.ts';
@@ -51,7 +51,7 @@ export class ExecutionReader {
     const command = this.#command(script, await this.requireRunning());
     const { code } = await withScriptTimeLimit(signal, (until) => runScript(this.#host, this.#sandboxId, command, until));
     if (code === 4) throw executionNotFound(this.#executionId);
-    if (isShellFailure(code)) throw noScriptResult;
+    if (isShellFailure(code)) throw scriptFailure(code);
   }
 
   #command(script: ExecutionScript, runId: string): readonly string[] {
@@ -81,7 +81,7 @@ export class ExecutionReader {
       const parsed = Line.safeParse(result.output.trim().split(' '));
       // If the line is invalid without an exit code, the sandbox was stopped meanwhile.
       if (parsed.success) return stateOf(...parsed.data);
-      if (result.code !== null) throw noScriptResult;
+      if (result.code !== null) throw scriptFailure(result.code);
     }
   }
 
@@ -115,7 +115,7 @@ export class ExecutionReader {
           // If the oldest kept byte does not come after the offset, the lost bytes come after the kept ones.
           throw dropped(oldest > at ? oldest : end);
         }
-        if (code !== null && code <= maxCertainCode) throw noScriptResult;
+        if (code !== null && code <= maxCertainCode) throw scriptFailure(code);
       } finally {
         signal.removeEventListener('abort', stop);
         stop();

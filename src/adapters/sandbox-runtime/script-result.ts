@@ -13,6 +13,19 @@ export const noScriptResult = new Failure('runtime_unavailable', {
   runtime: 'sandbox', reason: { code: 'execution_end_unknown' }, retryAfterSeconds: 5,
 });
 
+/** The sandbox has no room for another process. */
+const noProcess = new Failure('runtime_unavailable', {
+  runtime: 'sandbox', reason: { code: 'process_limit_reached' }, retryAfterSeconds: 5,
+});
+
+/** The exit code of a shell that has no room for a process. Its message may have gone nowhere. */
+const noProcessCode = 2;
+
+/** Returns whether a shell or another program reports that it has no room for a process. */
+export function isForkError(errors: string): boolean {
+  return /cannot fork$|can't fork|Resource temporarily unavailable$/im.test(errors);
+}
+
 /** Runs work in the sandbox with a time limit. The sandbox may never answer, since it can replace the files and the programs. */
 export function withScriptTimeLimit<T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const timedOut = (): Failure => new Failure('runtime_timeout', { runtime: 'sandbox', limitMs });
@@ -21,7 +34,12 @@ export function withScriptTimeLimit<T>(signal: AbortSignal, work: (signal: Abort
 
 /** Returns whether the sandbox has no working shell (126, 127), or no room for a process (2). No script ends with these codes itself. */
 export function isShellFailure(code: number | null): boolean {
-  return code === 2 || code === 126 || code === 127;
+  return code === noProcessCode || code === 126 || code === 127;
+}
+
+/** Returns the failure of a script that ended with this code and without a result. */
+export function scriptFailure(code: number | null): Failure {
+  return code === noProcessCode ? noProcess : noScriptResult;
 }
 
 /**
@@ -56,9 +74,29 @@ export async function readText(stream: ReadableStream<Uint8Array>, tooLong: () =
   return String(await readAtMost(maxBytes, stream, tooLong));
 }
 
-/** Returns the first line of a Skep script's output, and the stream after it. The line is null if the output ends before it is complete. */
+/**
+ * Returns the first line of a Skep script's output, and the stream after it. The line is null if the output ends before it is complete.
+ * Throws `noProcess` if the script could not go on to its first line because of that.
+ */
 export function readFirstLine(execution: Execution, signal: AbortSignal): ReturnType<typeof takeFirstLine> {
-  return killOnFailure(execution, () => withScriptTimeLimit(signal, () => takeFirstLine(execution.stdout)));
+  return killOnFailure(execution, () => withScriptTimeLimit(signal, async () => {
+    const first = await takeFirstLine(execution.stdout);
+    if (first.line === null && (await execution.exited) === noProcessCode) throw noProcess;
+    return first;
+  }));
+}
+
+/** Reads a supervisor's first line. If it had no room for a process, the command did not run, and the start can be repeated. */
+export async function beginSupervisor(
+  host: Pick<ExecutionHost, 'remove'>, sandboxId: string, executionId: string, execution: Execution, signal: AbortSignal,
+): ReturnType<typeof takeFirstLine> {
+  try {
+    return await readFirstLine(execution, signal);
+  } catch (error) {
+    // What the supervisor had started would take up room.
+    if (error === noProcess) await host.remove(sandboxId, executionId).catch(() => {});
+    throw error;
+  }
 }
 
 async function takeFirstLine(

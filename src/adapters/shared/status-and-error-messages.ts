@@ -38,6 +38,7 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   malformed_answer: ({ about }) => `Its response about ${about} is not in the documented format.`,
   too_large: ({ limit }) => `The result is too large. The limit is ${limit}.`,
   disk_full: () => 'The disk is full.',
+  process_limit_reached: () => 'The sandbox has no room for another process. End some of them, or raise resources.pids of its spec.',
   locked: () => 'Another program has locked it.',
   damaged: ({ recordId }) => `${recordId === undefined ? 'Its data' : `The record ${recordId}`} is damaged. Restore it from a backup.`,
 

@@ -27,7 +27,7 @@ const limitRetryAfterSeconds = 10;
  * Runs a command in a running sandbox, and returns its record when it has begun. The record is written first, so that no command runs
  * without a record. Counts as activity. Throws `sandbox_not_found`, `sandbox_not_running`, `sandbox_busy`, `execution_limit_reached`,
  * `idempotency_conflict`, `execution_not_found` (the same claim ran it before, and it was deleted), `runtime_unavailable` or
- * `runtime_timeout`. After the last two, the command may run nevertheless.
+ * `runtime_timeout`. After the last two, the command may run nevertheless, unless the reason is `process_limit_reached`.
  */
 export async function runExecution(
   deps: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, request: RunExecutionRequest,
@@ -68,7 +68,8 @@ async function startNew(
     // After an unexpected error the start is over, unless this process ends. If the runtime can't say what runs, a sweep asks again.
     if (!isFailure(error) && !reconciler.closing.aborted) await reconciler.refresh(execution, sandbox, false).catch(() => {});
     // The runtime refused the command, so it does not run. After other failures it may run.
-    if (isFailureOf(error, 'sandbox_not_running', 'invalid_request')) await store.executions.withdraw(execution.id);
+    const isFull = isFailureOf(error, 'runtime_unavailable') && error.context.reason.code === 'process_limit_reached';
+    if (isFull || isFailureOf(error, 'sandbox_not_running', 'invalid_request')) await store.executions.withdraw(execution.id);
     throw error;
   }
 }

@@ -27,6 +27,7 @@ const examples: Examples = {
   malformed_answer: { about: 'a commit' },
   too_large: { limit: '100 pages' },
   disk_full: none,
+  process_limit_reached: none,
   locked: none,
   damaged: { recordId: 'sb-1' },
   unknown_sandbox_spec: { specId: 'nodes' },

@@ -109,7 +109,7 @@ test.each([[false, 'lost'], [true, 'running']])('after an unexpected error of a 
   expect(items).toMatchObject([{ status, begun: after, statusReason: after ? null : { code: 'execution_not_started' } }]);
 });
 
-test('an execution in a sandbox that does not run is refused and leaves no record', async () => {
+test('an execution in a sandbox that does not run, or has no room for it, is refused and leaves no record', async () => {
   const { world, skep, executions, sandboxId } = await started();
   await skep.sandboxes.pause('ann', sandboxId, 'freeze');
   expect(await codeOf(executions.run('ann', sandboxId, request(['echo'])))).toBe('sandbox_not_running');
@@ -117,8 +117,9 @@ test('an execution in a sandbox that does not run is refused and leaves no recor
   // The record still says that it runs.
   world.engine.freeze(sandboxId);
   await expect(executions.run('ann', sandboxId, request(['echo'], { claim }))).rejects.toMatchObject({ code: 'sandbox_not_running', context: { id: sandboxId, status: 'PAUSED' } });
-  expect((await executions.list('ann', sandboxId, { after: null, limit: 9 })).items).toEqual([]);
-  expect(await world.store.executions.findClaim(claim)).toBeNull();
+  world.faults.calls.set('start', { error: new Failure('runtime_unavailable', { ...unavailable.context, reason: { code: 'process_limit_reached' } }) });
+  expect(await codeOf(executions.run('ann', sandboxId, request(['echo'])))).toBe('runtime_unavailable');
+  expect([(await executions.list('ann', sandboxId, { after: null, limit: 9 })).items, await world.store.executions.findClaim(claim)]).toEqual([[], null]);
 });
 
 describe('the time limit', () => {

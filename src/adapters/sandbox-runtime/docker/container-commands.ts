@@ -10,6 +10,7 @@ import { raceSignal } from '../../shared/timeout.ts';
 import type { HostExecution, Supervise } from '../execution-host.ts';
 import { refusedExecution, whyUnrunnable } from '../execution-streams.ts';
 import { sandboxPath } from '../sandbox-path.ts';
+import { isForkError } from '../script-result.ts';
 import { type Engine, findContainer, statusOf, unavailable } from './engine.ts';
 import { OwnExecution, runInContainer, type StartedExecution, type Unfrozen } from './execution.ts';
 import { type Beginning, ExecutionOutput } from './execution-output.ts';
@@ -227,6 +228,7 @@ export class ContainerCommands {
 
   async #refused(id: string, message: string): Promise<HostExecution> {
     await this.#runningContainer(id, this.#engine.closed);
+    if (isForkError(message)) throw unavailable({ code: 'process_limit_reached' });
     if (/no such file or directory|not found/i.test(message)) {
       return refusedExecution(127, 'the image has no /bin/sh, which running a command in its sandboxes needs');
     }

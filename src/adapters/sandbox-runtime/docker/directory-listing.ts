@@ -5,6 +5,7 @@ import { extract, type Header } from 'tar-stream';
 import { Failure, isFailureOf } from '../../../domain/failure.ts';
 import type { FileEntry, FileType } from '../../../domain/file-entry.ts';
 import { refusedFiles } from '../sandbox-path.ts';
+import { isForkError } from '../script-result.ts';
 import { unavailable } from './engine.ts';
 import type { StartProgram } from './file-writer.ts';
 
@@ -73,9 +74,7 @@ async function* recordsOf(
   }
 }
 
-/** What the shells and programs print if the sandbox has no room for another process. */
-const forkError = /cannot fork$|can't fork|Resource temporarily unavailable$/im;
-/** More than one line of them. */
+/** More than one line of errors. */
 const keptErrors = 512;
 
 /** Other errors are expected, such as a file that was removed meanwhile. */
@@ -84,7 +83,7 @@ async function hasNoForkError(errors: ReadableStream<Uint8Array>): Promise<boole
   let text = '';
   for await (const chunk of errors) {
     text = text.slice(-keptErrors) + Buffer.from(chunk).toString();
-    hasNone &&= !forkError.test(text);
+    hasNone &&= !isForkError(text);
   }
   return hasNone;
 }
@@ -102,7 +101,8 @@ async function* entriesOf(records: AsyncIterable<string>, canFork: Promise<boole
     hasEnd = record === '.\n';
   }
   // Without the end, the sandbox was stopped, or the connection broke.
-  if (!hasEnd || !(await canFork)) throw unavailable('the sandbox could not run what lists a directory in it');
+  if (!(await canFork)) throw unavailable({ code: 'process_limit_reached' });
+  if (!hasEnd) throw unavailable('the sandbox could not run what lists a directory in it');
 }
 
 /** Null for the directory itself. */

@@ -6,7 +6,7 @@ import type { WriteOptions } from '../../../ports/sandbox-files.ts';
 import type { Execution } from '../../../ports/sandbox-runtime.ts';
 import { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { raceSignal, startDelay } from '../../shared/timeout.ts';
-import { readText } from '../script-result.ts';
+import { isForkError, readText } from '../script-result.ts';
 import { chunksUntil, wrongFileType } from '../file-content.ts';
 import { refusedFiles } from '../sandbox-path.ts';
 import { type ContainerFiles, diskFull, type Owner, type PathStat, root, unpackFailure } from './container-files.ts';
@@ -155,6 +155,7 @@ export async function runProgram(
     const exitCode = await execution.exited;
     if (exitCode === null) throw new Failure('sandbox_not_running', { id, status: 'changing' });
     if (exitCode === brokenConnection && error === '') throw unavailable('the connection to its engine failed');
+    if (exitCode !== 0 && isForkError(error)) throw unavailable({ code: 'process_limit_reached' });
     return { exitCode, error: error.trim() };
   };
   try {
