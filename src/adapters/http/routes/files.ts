@@ -161,7 +161,8 @@ const writeArchive = operation('put', archive, {
   summary: 'Unpack a tar below a directory',
   description:
     'Creates the directory if it does not exist. Existing files stay, or are replaced one by one. An archive with names outside of the ' +
-    'directory is refused, but part of it may be unpacked by then. Counts as activity, but does not resume the sandbox.',
+    'directory is refused, but part of it may be unpacked by then. If the request breaks off, the last file may be incomplete: send the ' +
+    'archive again. Counts as activity, but does not resume the sandbox.',
   takesBytes: true,
   success: noContent,
   failures: runtimeFailures,

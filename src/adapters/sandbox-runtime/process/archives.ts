@@ -1,5 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import { fchmodSync, futimesSync, type Stats } from 'node:fs';
-import { type FileHandle, link, lstat, lutimes, open, readdir, readlink, symlink, unlink } from 'node:fs/promises';
+import { type FileHandle, link, lstat, lutimes, open, readdir, readlink, rename, symlink, unlink } from 'node:fs/promises';
 import { tarEntry } from '../../shared/packed-tar.ts';
 import { errorCode, ignoring } from '../../shared/system-errors.ts';
 import { quotedName, refusedFiles } from '../sandbox-path.ts';
@@ -103,13 +104,20 @@ async function enter(walk: FolderWalk, parts: TarName, makes: boolean): Promise<
   }
 }
 
+/** Writes a temporary file, and then renames it: if the archive breaks off, the old file stays. */
 async function writeFile(folder: Folder, name: string, { content, mode, modifiedAt }: Entry<'file'>): Promise<void> {
-  const path = folder.within(name);
-  await using handle = await createOrReplace(path, () => open(path, newFile, 0o600));
-  for await (const chunk of content) await handle.writeFile(chunk);
-  // For an open file, the synchronous calls are fast, and a repository has ten thousand files.
-  fchmodSync(handle.fd, mode);
-  futimesSync(handle.fd, modifiedAt, modifiedAt);
+  const temporary = folder.within(`.skep-${randomUUID()}`);
+  await using handle = await open(temporary, newFile, 0o600);
+  try {
+    for await (const chunk of content) await handle.writeFile(chunk);
+    // For an open file, the synchronous calls are fast, and a repository has ten thousand files.
+    fchmodSync(handle.fd, mode);
+    futimesSync(handle.fd, modifiedAt, modifiedAt);
+    await rename(temporary, folder.within(name));
+  } catch (error) {
+    await unlink(temporary).catch(ignoring('ENOENT'));
+    throw error;
+  }
 }
 
 async function writeLink(folder: Folder, name: string, { target, modifiedAt }: Entry<'symlink'>): Promise<void> {
@@ -125,7 +133,7 @@ async function addName(folder: Folder, name: string, { parts, target }: Entry<'h
   await createOrReplace(folder.within(name), () => link(source, folder.within(name)));
 }
 
-/** Creates something at a path. First removes an existing file or link there. A directory is an error. */
+/** Creates a link at a path. First removes an existing file or link there. A directory is an error. */
 async function createOrReplace<T>(path: string, make: () => Promise<T>): Promise<T> {
   for (;;) {
     try {

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, lstat, mkdir, readFile, readdir, readlink, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { afterEach, beforeEach, describe, test } from 'vitest';
 import { isFailureOf } from '../../../../src/domain/failure.ts';
@@ -64,6 +65,14 @@ describe('A path in the process runtime', () => {
 });
 
 describe('Unpacking an archive', () => {
+  test('keeps the old file if the archive breaks off in the new one', async () => {
+    await put([[{ name: 'kept' }, 'old']]);
+    const cut = (await buffer(tarOf([[{ name: 'kept' }, Buffer.alloc(5_000)]]))).subarray(0, 2_000);
+    await assert.rejects(runtime.putFiles(launch.id, '/workspace', ReadableStream.from([cut]), never), isRefused);
+    assert.equal(await readFile(join(workspace, 'kept'), 'utf8'), 'old');
+    assert.deepEqual((await readdir(workspace)).filter((name) => name.startsWith('.skep-')), []);
+  });
+
   test('never writes outside the workspace while a program replaces directories by links', async () => {
     const outside = join(host.root, 'outside');
     await mkdir(outside);
@@ -135,7 +144,8 @@ describe('Many or large files', () => {
     const blocks = async function* (): AsyncGenerator<Uint8Array> {
       for (; given < size; given += block.length) {
         // The first blocks may be asked for before the file is there.
-        const file = await stat(join(workspace, 'big')).catch(() => null);
+        const temporary = (await readdir(workspace)).find((name) => name.startsWith('.skep-'));
+        const file = temporary === undefined ? null : await stat(join(workspace, temporary));
         ahead = Math.max(ahead, given - (file?.size ?? 0));
         yield block;
       }
