@@ -75,6 +75,11 @@ function openTar(archive: ReadableStream<Uint8Array>, signal: AbortSignal) {
 
 function toEntry({ header }: Entry, content: AsyncIterable<Uint8Array>): TarEntry {
   const { name, type, mtime, size, linkname } = header;
+  // The package has no type for the sparse files of GNU tar's old format.
+  if (!type || Object.keys(header.pax ?? {}).some((key) => key.startsWith('GNU.sparse.'))) {
+    const why = 'is a sparse file, or another extension of tar; pack it without -S, with bsdtar --no-read-sparse, or leave it out';
+    throw refusedFiles('archive', `${quotedName(name)} ${why}`);
+  }
   const parts = checkedName(name, 'name');
   const common = { parts, mode: header.mode & 0o1777, modifiedAt: Number.isFinite(mtime.getTime()) ? mtime : new Date(0) };
   if (type === 'directory') return { ...common, kind: 'directory' };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, mkdirSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
@@ -53,6 +53,18 @@ describe('A tar archive made by GNU tar', () => {
         assert.deepEqual(names.toSorted(), ['', 'd'.repeat(90), 'empty', 'link', long, name].toSorted());
         assert.equal(bytes, 3_000);
       }
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  test.each(['gnu', 'pax'])('is refused if it has a sparse file in the %s format, and the message says how to pack it', async (format) => {
+    const folder = mkdtempSync(join(tmpdir(), 'skep-tar-'));
+    try {
+      writeFileSync(join(folder, 'holes'), '');
+      truncateSync(join(folder, 'holes'), 1 << 20);
+      const tar = execFileSync('tar', ['-C', folder, `--format=${format}`, '-S', '-c', 'holes']);
+      await assert.rejects(read(inChunks(tar, 512)), (error) => isRefused(error) && /holes.* is a sparse file.*without -S/u.test(String(error)));
     } finally {
       rmSync(folder, { recursive: true });
     }
