@@ -48,9 +48,9 @@ export interface SandboxFiles {
   read(id: string, path: string, choose: (file: FileEntry) => ByteRange, signal: AbortSignal): Promise<FileReading>;
 
   /**
-   * Writes a file, and creates missing parent directories. A link at the path is followed. A reader gets the complete old or the complete
-   * new content. If the content fails, the old file stays, and no other file is left behind. Returns the new file. In every case the
-   * content is read to its end or cancelled.
+   * Writes a file, and creates missing parent directories. A link at the path is followed, or replaced if its target does not exist. A
+   * directory, pipe, socket or device is not replaced. A reader gets the complete old or the complete new content. If the content fails,
+   * the old file stays, and no other file is left behind. Returns the new file. In every case the content is read to its end or cancelled.
    */
   write(id: string, path: string, content: ReadableStream<Uint8Array>, options: WriteOptions, signal: AbortSignal): Promise<FileEntry>;
 

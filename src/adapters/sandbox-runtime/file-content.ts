@@ -29,6 +29,11 @@ export function requireFile({ path, type }: Pick<FileEntry, 'path' | 'type'>): v
   if (type !== 'file') throw wrongFileType(path, type);
 }
 
+/** Throws if a write must not replace an entry of this type. A link is replaced if it has no target. */
+export function requireReplaceable(path: string, type: FileType): void {
+  if (type !== 'file' && type !== 'symlink') throw wrongFileType(path, type);
+}
+
 /** How many bytes are read ahead, so that a slow end of a small file does not block the other end. */
 export const readAheadBytes = 1 << 20;
 

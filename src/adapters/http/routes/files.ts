@@ -78,8 +78,8 @@ const write = operation('put', files, {
   summary: 'Write a file',
   description:
     'Readers see either the complete old content or the complete new content. If the request breaks off, the old file stays. Creates ' +
-    'missing directories, and follows links. Without `Content-Length`, the sandbox may have to be RUNNING. Counts as activity, but does ' +
-    'not resume the sandbox.',
+    'missing directories, and follows links, but replaces a link without a target. Without `Content-Length`, the sandbox may have to be ' +
+    'RUNNING. Counts as activity, but does not resume the sandbox.',
   query: z.object({ path, mode }),
   headers: writeConditions,
   takesBytes: true,

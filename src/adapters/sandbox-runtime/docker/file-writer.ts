@@ -7,7 +7,7 @@ import type { Execution } from '../../../ports/sandbox-runtime.ts';
 import { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { raceSignal, startDelay } from '../../shared/timeout.ts';
 import { isForkError, readText } from '../script-result.ts';
-import { chunksUntil, wrongFileType } from '../file-content.ts';
+import { chunksUntil, requireReplaceable, wrongFileType } from '../file-content.ts';
 import { refusedFiles } from '../sandbox-path.ts';
 import { type ContainerFiles, diskFull, type Owner, type PathStat, root, unpackFailure } from './container-files.ts';
 import { type Engine, unavailable } from './engine.ts';
@@ -54,7 +54,7 @@ export class FileWriter {
     id: string, resolved: ResolvedPath, content: ReadableStream<Uint8Array>, { mode, size, check }: WriteOptions, signal: AbortSignal,
   ): Promise<Owner | null> {
     const { container, files, path, found } = resolved;
-    if (found?.type === 'directory') throw wrongFileType(path, found.type);
+    if (found !== null) requireReplaceable(path, found.type);
     const [unpacked, written] = [temporaryBeside(path), temporaryBeside(path)];
     const begun = await begin(chunksUntil(content, signal));
     const owner = (await files.owner(container.Config.User)) ?? root;

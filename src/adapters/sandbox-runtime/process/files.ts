@@ -7,7 +7,7 @@ import type { FileEntry, FileType } from '../../../domain/file-entry.ts';
 import type { ByteRange, FileReading, FileVersion, SandboxFiles, WriteOptions } from '../../../ports/sandbox-files.ts';
 import { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { errorCode, ignoring } from '../../shared/system-errors.ts';
-import { chunksUntil, requireFile, rangeOf, wrongFileType } from '../file-content.ts';
+import { chunksUntil, requireFile, requireReplaceable, rangeOf, wrongFileType } from '../file-content.ts';
 import { partsBelow, quotedName, refusedFiles, sandboxPath } from '../sandbox-path.ts';
 import { type EnteredWorkspace, workspaceParts } from './file-transfer.ts';
 import { chunkBytes, type Folder, joinBytes, newFile, openFolder, FolderWalk, readOnly } from './folder-walk.ts';
@@ -77,7 +77,7 @@ export class ProcessFiles implements SandboxFiles {
     try {
       return await this.#at(id, path, { followLink: true, makeParents: true, isNamed: true }, signal, async (resolved) => {
         const { folder, name, found } = resolved;
-        if (found?.isDirectory() === true) throw wrongFileType(path, 'directory');
+        if (found !== null) requireReplaceable(path, typeOf(found));
         check?.(versionOf(found));
         const temporary = folder.within(`.skep-${randomUUID()}`);
         await using handle = await open(temporary, newFile, 0o600);

@@ -54,6 +54,15 @@ describeWithDocker('Directories in Docker containers', () => {
     assert.deepEqual((await runtime.files.write(id, '/var/mail/file', content, {}, never)).owner, { uid: 0, gid: 8 });
   });
 
+  test('keep a pipe that a file is written to', async () => {
+    const runtime = engine.open();
+    const { id } = await runtime.start(launchOf(shell('exec sleep 100000')), () => {}, never);
+    await engine.ask(id, 'mkfifo /workspace/pipe');
+    await assert.rejects(runtime.files.write(id, '/workspace/pipe', empty(), {}, never), (error) =>
+      isFailureOf(error, 'wrong_file_type') && error.context.fileType === 'other');
+    assert.equal((await runtime.files.stat(id, '/workspace/pipe', false, never)).type, 'other');
+  });
+
   test('fail to be created, filled or removed if the signal fires before the engine has answered', async () => {
     const runtime = engine.open();
     const { id } = await runtime.start(launchOf(shell('exec sleep 100000')), () => {}, never);

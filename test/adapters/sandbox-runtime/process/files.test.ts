@@ -64,6 +64,14 @@ describe('A path in the process runtime', () => {
   });
 });
 
+test('A pipe is not replaced by a write', async () => {
+  const path = join(workspace, 'pipe');
+  await once(spawn('mkfifo', [path]), 'close');
+  await assert.rejects(runtime.files.write(launch.id, path, ReadableStream.from([]), {}, never), (error) =>
+    isFailureOf(error, 'wrong_file_type') && error.context.fileType === 'other');
+  assert.equal((await lstat(path)).isFIFO(), true);
+});
+
 describe('Unpacking an archive', () => {
   test('keeps the old file if the archive breaks off in the new one', async () => {
     await put([[{ name: 'kept' }, 'old']]);
