@@ -49,12 +49,15 @@ export const basicCases: readonly ExecutionsCase[] = [
   [
     "writes to stderr why a command can't be started",
     async ({ start, commands }) => {
-      const requests = [{ command: commands.missing }, { command: commands.speaks, workingDir: '/nowhere/at/all' }];
-      for (const request of requests) {
+      const requests = [
+        [{ command: commands.missing }, /\S/], [{ command: commands.speaks, workingDir: '/nowhere/at/all' }, /\/nowhere\/at\/all/],
+      ] as const;
+      for (const [request, why] of requests) {
         const execution = await start('missing', request);
-        const { exitCode } = await execution.ended();
+        const { exitCode, reason } = await execution.ended();
         assert.ok(exitCode === 126 || exitCode === 127, String(exitCode));
-        assert.match(await execution.rest(0, 'stderr'), /\S/);
+        assert.notEqual(reason?.code, 'execution_attached');
+        assert.match(await execution.rest(0, 'stderr'), why);
       }
       await assert.rejects(start('speaks', { workingDir: 'relative' }), isFailing('invalid_request'));
     },

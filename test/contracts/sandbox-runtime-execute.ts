@@ -80,15 +80,15 @@ export const executeCases: readonly StageCase[] = [
     async ({ runtime, begun, commands }) => {
       const { id } = await begun('counts');
       const requests = [
-        { command: commands.missing },
-        { command: [] },
-        { command: [...commands.speaks, 'a\0b'] },
-        { command: commands.speaks, workingDir: '/nowhere/at/all' },
-      ];
-      for (const request of requests) {
+        [{ command: commands.missing }, /\S/],
+        [{ command: [] }, /\S/],
+        [{ command: [...commands.speaks, 'a\0b'] }, /\S/],
+        [{ command: commands.speaks, workingDir: '/nowhere/at/all' }, /\/nowhere\/at\/all/],
+      ] as const;
+      for (const [request, why] of requests) {
         const { out, err, code } = await finish(await runtime.execute(id, request, never));
         assert.ok(code === 126 || code === 127, String(code));
-        assert.match(err, /\S/);
+        assert.match(err, why);
         assert.equal(out, '');
       }
       await assert.rejects(runtime.execute(id, { command: commands.speaks, workingDir: 'relative' }, never), isFailing('invalid_request'));

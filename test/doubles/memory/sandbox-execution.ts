@@ -49,7 +49,7 @@ const killed = 128 + 9;
 export function runInMemory({ launch, files, command, unfrozen }: MemorySurroundings, request: ExecutionRequest): OwnExecution {
   const { spec, sessionApiKey, secrets } = launch;
   const workingDir = request.workingDir ?? spec.workingDir;
-  const unrunnable = whyUnrunnable(request) ?? (files.isDirectory(workingDir) ? null : 'the working directory is not there');
+  const unrunnable = whyUnrunnable(request) ?? (files.isDirectory(workingDir) ? null : `the working directory ${workingDir} does not exist`);
   if (unrunnable !== null) return { ...refusedExecution(126, unrunnable), end: () => {} };
 
   const pipes = { stdin: createPipe(), stdout: createPipe(), stderr: createPipe() };

@@ -18,7 +18,7 @@ export async function spawnCommand(
   command: readonly string[], cwd: string, env: Readonly<Record<string, string>>,
 ): Promise<Child | { readonly code: 126 | 127; readonly reason: string }> {
   const isDirectory = await stat(cwd).then((entry) => entry.isDirectory(), () => false);
-  if (!isDirectory) return { code: 126, reason: 'the working directory is not there' };
+  if (!isDirectory) return { code: 126, reason: `the working directory ${cwd} does not exist, or is not accessible` };
   const resolved = await resolveCommand(command, cwd, env['PATH'] ?? '');
   if ('refused' in resolved) {
     return { code: resolved.refused.code === 'command_not_found' ? 127 : 126, reason: sentenceOf(resolved.refused) };

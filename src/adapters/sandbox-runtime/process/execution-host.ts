@@ -84,7 +84,9 @@ export class ProcessExecutionHost implements ExecutionHost {
     const cwd = workingDir === null ? workspace : hostPath(workingDir, { folder: workspace, workingDir: plan.workingDir });
     const context = { folder, runId: plan.mark, workingDir: cwd, announce: false, fallbackMark: '' };
     await makeHome(home);
-    const child = await spawnCommand(supervise?.(context) ?? request.command, cwd, {
+    // The supervisor enters the working directory itself, as on Docker.
+    const [command, startDir] = supervise === undefined ? [request.command, cwd] : [supervise(context), '/'];
+    const child = await spawnCommand(command, startDir, {
       ...environment,
       // The leader's own PATH is for its tools, so it is replaced here.
       PATH: plan.path ?? passedEnvironment().PATH,
