@@ -50,7 +50,7 @@ export const basicCases: readonly ExecutionsCase[] = [
     "writes to stderr why a command can't be started",
     async ({ start, commands }) => {
       const requests = [
-        [{ command: commands.missing }, /\S/], [{ command: commands.speaks, workingDir: '/nowhere/at/all' }, /\/nowhere\/at\/all/],
+        [{ command: commands.missing }, /\S/], [{ command: ['--version'] }, /--version/], [{ command: commands.speaks, workingDir: '/nowhere/at/all' }, /\/nowhere\/at\/all/],
       ] as const;
       for (const [request, why] of requests) {
         const execution = await start('missing', request);

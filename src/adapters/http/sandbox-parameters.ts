@@ -5,7 +5,7 @@ import { list, specId, text } from './common-schemas.ts';
 
 const limits = parameterLimits;
 
-const variableName = z
+export const variableName = z
   .string()
   .regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'must be a name of letters, digits and _ that does not begin with a digit');
 

@@ -121,7 +121,7 @@ if [ -n "$_skep_tty" ]; then
   [ -n "\${LC_ALL-}\${LC_CTYPE-}\${LANG-}" ] || export LANG=C.UTF-8
   export SHELL=/bin/sh TERM="\${TERM:-xterm-256color}" _skep_shell _skep_cwd _skep_d _skep_tty
   set -- script -qefc 'eval "$_skep_tty"' /dev/null
-else set -- setsid "$@"
+else set -- setsid -- "$@"
 fi
 _skep_tee() { trap '' PIPE; exec tee /proc/self/fd/8 8>&1 >&5 5<&- 6>&- 7>&- 9>&-; }
 _skep_tee 5>&7 <"$_skep_d/o" | _skep_keep out >/dev/null 5<&- 6>&- 7>&- 9>&- &

@@ -68,7 +68,7 @@ test('wrong requests for executions are refused', async () => {
     { command: ['a'], tty: { cols: 0, rows: 1 } }, { command: ['a'], timeout_seconds: 0 }, { command: ['a'], more: 1 }, { command: ['a\0'] }];
   for (const body of wrong) expect([body, (await world.ann('POST', sandbox.path, body)).status]).toEqual([body, 422]);
   expect(await world.ann('POST', sandbox.path, { command: ['a'], env: { 'A=': '1' } })).toMatchObject({
-    body: { detail: [{ loc: ['body', 'env', 'A='], msg: 'must be the name of a variable' }] },
+    body: { detail: [{ loc: ['body', 'env', 'A='], msg: 'must be a name of letters, digits and _ that does not begin with a digit' }] },
   });
   const path = await run({ command: ['sleep'] });
   for (const query of ['after=-1', 'after=x', 'stream=all', 'follow=1']) expect((await world.ann('GET', `${path}/output?${query}`)).status).toBe(422);

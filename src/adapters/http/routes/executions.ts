@@ -7,6 +7,7 @@ import { byteStream, noContent, operation, StreamedBody } from '../operation.ts'
 import { pageQuery, pageSchema, readPage } from '../page-token.ts';
 import { presenter } from '../presenter.ts';
 import { takeBody } from '../request-input.ts';
+import { variableName } from '../sandbox-parameters.ts';
 import { attachOperation, holdQuery, offset } from './execution-attach.ts';
 
 const executionResource = z
@@ -31,9 +32,7 @@ const executionResource = z
   .meta({ id: 'Execution', description: 'A command in a sandbox.' });
 
 const word = text(128 * 1024);
-const variables = z
-  .record(z.string().regex(/^[^=\0]{1,255}$/, 'must be the name of a variable'), word)
-  .meta({ example: { CI: '1' } });
+const variables = z.record(variableName, word).meta({ example: { CI: '1' } });
 
 const runBody = z
   .strictObject({
