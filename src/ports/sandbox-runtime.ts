@@ -78,7 +78,7 @@ export type IgnorableSpecPart = 'image' | 'resources' | 'isolation' | 'labels' |
 /** An additional command to run in a running sandbox. */
 export interface ExecutionRequest {
   readonly command: readonly string[];
-  /** Added to the sandbox's own variables. */
+  /** Added to the sandbox's own variables: those of its own command, without the secrets. */
   readonly env?: Readonly<Record<string, string>>;
   /** Absolute path inside the sandbox. Default: the spec's working directory. */
   readonly workingDir?: string;

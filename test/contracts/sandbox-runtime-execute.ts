@@ -63,6 +63,21 @@ export const executeCases: readonly StageCase[] = [
     'can share',
   ],
   [
+    'passes no secret of the sandbox to a command, also if another runtime object started the sandbox',
+    async ({ runtime, open, start, launch, commands }) => {
+      const plain = launch('counts');
+      const secret = { EXTRA: 'a secret' };
+      const { id } = plain;
+      await start({ ...plain, spec: { ...plain.spec, secrets: Object.keys(secret) }, secrets: secret });
+      for (const one of [runtime, await open()]) {
+        for (const [env, said] of [[{}, ''], [{ EXTRA: 'its own' }, 'its own']] as const) {
+          const execution = await one.execute(id, { command: commands.tells, env }, never);
+          assert.deepEqual(await finish(execution), { out: `hello there\n${said}\n`, err: '', code: 0 });
+        }
+      }
+    },
+  ],
+  [
     "returns the command's actual working directory if it differs from the requested path",
     async ({ runtime, begun, commands }) => {
       const { id, spec } = await begun('counts');

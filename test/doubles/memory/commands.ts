@@ -39,7 +39,7 @@ const behaviours: Readonly<Record<SandboxCommand, (execution: MemoryExecution, o
   },
   async tells({ env, files, workingDir }, out) {
     files.set(`${workingDir}/where`, 'here\n');
-    await out(`${env['GREETING']}\n${env['EXTRA']}\n`);
+    await out(`${env['GREETING']}\n${env['EXTRA'] ?? ''}\n`);
     return 0;
   },
   async floods({ stdout, files, workingDir }) {

@@ -47,7 +47,7 @@ const killed = 128 + 9;
 
 /** Runs the command. */
 export function runInMemory({ launch, files, command, unfrozen }: MemorySurroundings, request: ExecutionRequest): OwnExecution {
-  const { spec, sessionApiKey, secrets } = launch;
+  const { spec, sessionApiKey } = launch;
   const workingDir = request.workingDir ?? spec.workingDir;
   const unrunnable = whyUnrunnable(request) ?? (files.isDirectory(workingDir) ? null : `the working directory ${workingDir} does not exist`);
   if (unrunnable !== null) return { ...refusedExecution(126, unrunnable), end: () => {} };
@@ -64,7 +64,7 @@ export function runInMemory({ launch, files, command, unfrozen }: MemorySurround
     command({
       launch,
       request,
-      env: { ...spec.initialEnv, ...secrets, [spec.sessionKeyEnv]: sessionApiKey, ...request.env },
+      env: { ...spec.initialEnv, [spec.sessionKeyEnv]: sessionApiKey, ...request.env },
       workingDir,
       files,
       stdin: pipes.stdin.readable,

@@ -166,7 +166,7 @@ export class ProcessExecutionHost implements ExecutionHost {
     return killAll(this.#observer.table, { leader, plan: { mark }, variable });
   }
 
-  /** Returns the running launch and its environment. Throws if there is none. */
+  /** Returns the running launch and its environment without its secrets. Throws if there is none. */
   async #running(id: string): Promise<{ readonly live: LiveLaunch; readonly environment: Readonly<Record<string, string>> }> {
     const { live, observed } = await this.#observer.observe(id);
     if (observed.state === 'absent') throw new Failure('sandbox_not_found', { id });
@@ -174,7 +174,8 @@ export class ProcessExecutionHost implements ExecutionHost {
     const leader = await findLeader(this.#observer.table, live.claim.leader);
     const environment = leader === null ? null : await this.#observer.table.environment(leader);
     if (environment === null) throw notRunning(id, 'without its own command');
-    return { live, environment };
+    const { secrets = [] } = live.claim.plan;
+    return { live, environment: Object.fromEntries(Object.entries(environment).filter(([name]) => !secrets.includes(name))) };
   }
 
   #requireOpen(signal: AbortSignal): void {

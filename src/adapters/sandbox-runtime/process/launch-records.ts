@@ -99,6 +99,8 @@ const LaunchPlan = z.object({
   workingDir: z.string().optional(),
   /** The command's search path for programs. */
   path: z.string().optional(),
+  /** The names of the variables that only the command gets. Missing in older claims. */
+  secrets: z.array(z.string()).optional(),
   /** Why the command could not run at all. A text in older claims. */
   refused: z
     .union([z.string().transform((text) => ({ code: 'noted', text })), z.looseObject({ code: z.string() })])

@@ -60,7 +60,7 @@ export async function runLaunch(
       const preferred = previous.find((one) => one.port === port)?.hostPort ?? null;
       reserved.push({ name, port, hostPort: await ports.reserve(launch.id, preferred) });
     }
-    const plan = { ...about, mark: randomUUID(), ports: reserved, path };
+    const plan = { ...about, mark: randomUUID(), ports: reserved, path, secrets: Object.keys(launch.secrets ?? {}) };
     return await tryLaunch(options, launch, next, plan, resolved.command);
   } catch (error) {
     const problem = spawnErrors[errorCode(error) ?? ''];
