@@ -1004,7 +1004,7 @@ export interface Operations {
       readonly follow?: boolean | undefined;
       /**
        * While output is followed: the command waits while this client is behind, as for the reader of a pipe, so no output is dropped.
-       * Works only on the server that started the command. Default: the command never waits.
+       * Works only on the server that started the command, and not with a key that can only read. Default: the command never waits.
        */
       readonly hold?: boolean | undefined;
     } | undefined;
@@ -1027,7 +1027,7 @@ export interface Operations {
       readonly takeover?: boolean | undefined;
       /**
        * While output is followed: the command waits while this client is behind, as for the reader of a pipe, so no output is dropped.
-       * Works only on the server that started the command. Default: the command never waits.
+       * Works only on the server that started the command, and not with a key that can only read. Default: the command never waits.
        */
       readonly hold?: boolean | undefined;
       /**

@@ -85,6 +85,11 @@ export class RequestContext {
     return this.caller;
   }
 
+  /** False if the key of the caller may only read, so it must neither write to a command nor make it wait. */
+  get mayWrite(): boolean {
+    return this.principal.access !== 'read';
+  }
+
   /** The resources that the caller can see. */
   get scope(): OwnerScope {
     return scopeOf(this.principal);

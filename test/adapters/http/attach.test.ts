@@ -117,6 +117,17 @@ describe('attached clients', () => {
     expect(await reader.told(({ error }) => error !== undefined)).toMatchObject({ error: { code: 'not_writer' } });
   });
 
+  test('with a read-only key do not make the command wait', async () => {
+    for (const query of ['?window=65536', '?window=65536&hold=true']) {
+      const path = await run({ command: ['flood'] });
+      const reader = attached(path, query, { 'X-Session-API-Key': world.keys.reader });
+      await until(() => reader.bytes.stdout.length, Boolean);
+      await until(async () => Number(object(await world.ann('GET', path))['stdout_bytes']), (bytes) => bytes > 64 << 20);
+      reader.socket.close();
+      await world.ann('DELETE', path);
+    }
+  });
+
   test('with a window receive no more than it until they confirm', async () => {
     const client = attached(await run({ command: ['random'] }), '?window=65536', { 'X-Session-API-Key': world.keys.reader });
     const received = () => client.bytes.stdout.length;

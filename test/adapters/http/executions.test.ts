@@ -96,6 +96,14 @@ describe('access to executions', () => {
     expect((await world.client(null)('GET', path)).status).toBe(401);
   });
 
+  test('with a read-only key does not make the command wait', async () => {
+    const path = await run({ command: ['flood'] });
+    const response = await fetch(`${world.url}${path}/output?follow=true&hold=true`, { headers: { 'X-Session-API-Key': world.keys.reader } });
+    await until(async () => Number(object(await world.ann('GET', path))['stdout_bytes']), (bytes) => bytes > 64 << 20);
+    await response.body?.cancel();
+    await world.ann('DELETE', path);
+  });
+
   test('ends when the key is revoked, and a followed output is cut off', async () => {
     const key = world.auth.issue({ userId: 'ann', keyName: 'short', access: 'full' });
     const path = await run({ command: ['sleep'] });

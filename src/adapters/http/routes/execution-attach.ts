@@ -14,7 +14,7 @@ export const offset = (description: string) => wholeNumber(0, maxOffset).optiona
 
 export const holdQuery = flag(
   'While output is followed: the command waits while this client is behind, as for the reader of a pipe, so no output is dropped. Works ' +
-  'only on the server that started the command. Default: the command never waits.',
+  'only on the server that started the command, and not with a key that can only read. Default: the command never waits.',
 );
 
 const attachQuery = z.object({
@@ -53,15 +53,16 @@ async function openAttachment(
   context: RequestContext, sandboxId: string, executionId: string,
   query: z.output<typeof attachQuery>,
 ): Promise<void> {
-  const { skep, scope, principal, http } = context;
+  const { skep, scope, mayWrite, http } = context;
   const upgrade = requireWebSocket(context);
   const { tty } = await skep.executions.get(scope, sandboxId, executionId);
   const ends = context.openStream();
+  const hold = mayWrite && query.hold === true;
   const read = (stream: 'stdout' | 'stderr', after = null as number | null) =>
-    skep.executions.output(scope, sandboxId, executionId, { stream, after, follow: true, hold: query.hold ?? false }, ends);
+    skep.executions.output(scope, sandboxId, executionId, { stream, after, follow: true, hold }, ends);
   const outputs = { stdout: await read('stdout', query.after), ...(!tty && { stderr: await read('stderr', query.after_stderr) }) };
   const attachment = {
-    executions: skep.executions, writers: http.writers, scope, sandboxId, executionId, outputs, ends, mayWrite: principal.access !== 'read',
+    executions: skep.executions, writers: http.writers, scope, sandboxId, executionId, outputs, ends, mayWrite,
     takeover: query.takeover ?? false, windowBytes: query.window ?? Infinity, closeCode: () => (http.ending.aborted ? 1001 : 1008),
     heartbeatMs: http.options.heartbeatMs ?? defaultHeartbeatMs,
   };

@@ -136,10 +136,11 @@ const output = operation('get', `${one}/output`, {
   success: { status: 200, description: 'The bytes.', schema: byteStream, media: 'application/octet-stream' },
   failures: [...executionFailures, 'sandbox_not_running', 'output_dropped'],
   handle: async (context, { params, query }): Promise<StreamedBody> => {
-    const { skep, scope } = context;
+    const { skep, scope, mayWrite } = context;
     const ends = context.openStream();
     const stream = query.stream === 'stderr' ? 'stderr' : 'stdout';
-    const request = { stream, after: query.after ?? 0, follow: query.follow ?? false, hold: query.hold ?? false } as const;
+    const hold = mayWrite && query.hold === true;
+    const request = { stream, after: query.after ?? 0, follow: query.follow ?? false, hold } as const;
     const { bytes } = await skep.executions.output(scope, params.id, params.execution_id, request, ends);
     return new StreamedBody(bytes, ends);
   },
