@@ -1,6 +1,7 @@
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { clientAddress } from '../../../src/adapters/http/authentication.ts';
 import { createRouter } from '../../../src/adapters/http/index.ts';
+import { Failure } from '../../../src/domain/failure.ts';
 import { object } from '../../support/client.ts';
 import { until } from '../../support/until.ts';
 import { startWorld, type World } from './world.ts';
@@ -95,6 +96,21 @@ describe('the log', () => {
       },
     ]);
     expect(JSON.stringify(world.lines)).not.toMatch(new RegExp(`${world.keys.ann}|a-wrong-key|in-the-query|private title`));
+  });
+
+  test('has no status, but the client address, for a request that is aborted while its key is checked', async () => {
+    const world = await startWorld();
+    world.lines.length = 0;
+    const [begun, checked] = [Promise.withResolvers<void>(), Promise.withResolvers<never>()];
+    vi.spyOn(world.auth, 'authenticate').mockImplementationOnce(async () => (begun.resolve(), await checked.promise));
+    const left = new AbortController();
+    const response = fetch(`${world.url}${search}`, { headers: { 'X-Session-API-Key': 'a-guess' }, signal: left.signal });
+    await begun.promise;
+    left.abort();
+    await expect(response).rejects.toThrow('aborted');
+    const line = await until(() => world.lines.find(({ message }) => message === 'request'), (found) => found !== undefined);
+    expect(line).toMatchObject({ status: null, aborted: true, user: null, client: '127.0.0.1' });
+    checked.reject(new Failure('unauthorized', {}));
   });
 
   test('uses the request id of the client if it is valid, and a new id otherwise', async () => {
