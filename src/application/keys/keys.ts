@@ -18,11 +18,8 @@ export class Keys {
    */
   async create(caller: Principal, asked: NewApiKey): Promise<CreatedApiKey> {
     const { userId = caller.userId } = asked;
-    const isLimited = (caller.repositories ?? null) !== null;
-    if (caller.access !== 'admin' || isLimited) {
-      const action = isLimited ? 'make a key, because it is limited to repositories' : 'make a key';
-      throw new Failure('forbidden', { action, access: 'admin' });
-    }
+    if (isLimited(caller)) throw forbidden('make a key, because it is limited to repositories');
+    if (caller.access !== 'admin') throw forbidden('make a key');
     return await this.#keys().create({ ...asked, userId });
   }
 
@@ -32,11 +29,18 @@ export class Keys {
     return keys.filter(({ userId, access }) => isInScope(userId, scopeOf(caller)) && (access !== 'admin' || caller.access === 'admin'));
   }
 
-  /** Revokes the key with this id, or this name, at once. Idempotent by id. Throws `key_not_found`. */
+  /**
+   * Revokes the key with this id, or this name, at once. Idempotent by id. Throws `key_not_found`, and `forbidden` if the caller is an
+   * administrator whose key is limited to repositories, unless it is that key.
+   */
   async revoke(caller: Principal, idOrName: string): Promise<void> {
     const seen = await this.list(caller);
     const key = seen.find(({ id }) => id === idOrName) ?? seen.find(({ name, revokedAt }) => name === idOrName && revokedAt === null);
     if (key === undefined) throw new Failure('key_not_found', { id: idOrName });
+    const isOwn = key.name === caller.keyName && key.userId === caller.userId && key.revokedAt === null;
+    if (caller.access === 'admin' && isLimited(caller) && !isOwn) {
+      throw forbidden('revoke another key, because it is limited to repositories');
+    }
     await this.#keys().revoke(key.id);
   }
 
@@ -49,4 +53,12 @@ export class Keys {
     if (this.#auth.keys === undefined) throw new Failure('keys_unsupported', {});
     return this.#auth.keys;
   }
+}
+
+function isLimited({ repositories = null }: Principal): boolean {
+  return repositories !== null;
+}
+
+function forbidden(action: string): Failure<'forbidden'> {
+  return new Failure('forbidden', { action, access: 'admin' });
 }

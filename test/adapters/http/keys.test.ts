@@ -57,9 +57,16 @@ test('a new key works, is listed without its value, and is refused after it is r
   expect(await ann('DELETE', `${path}/ci`)).toMatchObject({ status: 404, body: { code: 'key_not_found', key_id: 'ci' } });
 });
 
-test('keys can be created only with an administrator key that is not limited to repositories', async () => {
-  const limited = clientOf((await keys.create({ name: 'limited', userId: 'cyd', access: 'admin', repositories: ['acme/*'] })).key);
-  for (const call of [ann, limited]) expect(await call('POST', path, named('more'))).toMatchObject({ status: 403, body: { code: 'forbidden' } });
+test('an administrator key that is limited to repositories creates no key, and revokes only itself', async () => {
+  const { key, record } = await keys.create({ name: 'limited', userId: 'cyd', access: 'admin', repositories: ['acme/*'] });
+  const limited = clientOf(key);
+  const refused = { status: 403, body: { code: 'forbidden', detail: expect.stringContaining('limited to repositories') } };
+  expect(await ann('POST', path, named('more'))).toMatchObject({ status: 403, body: { code: 'forbidden' } });
+  expect(await limited('POST', path, named('more'))).toMatchObject(refused);
+  for (const other of ['ann', 'root']) expect(await limited('DELETE', `${path}/${other}`)).toMatchObject(refused);
+  expect(await ann('GET', '/api/v1/me')).toMatchObject({ status: 200 });
+  expect(await limited('DELETE', `${path}/${record.id}`)).toMatchObject({ status: 204 });
+  expect(await limited('GET', '/api/v1/me')).toMatchObject({ status: 401 });
 });
 
 test('an administrator lists and revokes all keys, and other users only their own keys, except administrator keys', async () => {
