@@ -50,6 +50,11 @@ export const eventKinds = [
   'conversation_archived', 'conversation_deleted',
 ] as const satisfies readonly EventKind[];
 
+/** What happened to sandboxes and conversations, without what was said and done in them. */
+export const statusChangeKinds: readonly EventKind[] = [
+  'sandbox_moved', 'start_step', 'execution_changed', 'conversation_archived', 'conversation_deleted',
+];
+
 export type EventActor = 'user' | 'agent' | 'skep' | 'runtime';
 
 interface EventOf<K extends EventKind> {

@@ -2,7 +2,7 @@ import { deepEqual, equal } from 'node:assert/strict';
 import { unlimited } from '../../src/domain/admission-limits.ts';
 import type { Store } from '../../src/ports/store.ts';
 import type { ContractCase } from './contract.ts';
-import { nextVersion, someConversation, someEvent, somePooled, someSandbox } from './records.ts';
+import { eventOf, nextVersion, someConversation, someEvent, somePooled, someSandbox } from './records.ts';
 import { race, storeCase, type StoreHarness, textsOf } from './store.ts';
 
 const noRoom = { ...unlimited, running: 0 };
@@ -86,13 +86,21 @@ export function eventRecordCases(harness: StoreHarness): ContractCase[] {
       await conversations.withdraw('one');
       deepEqual(await texts(store), ['two', 'sandbox']);
     }),
-    storeCase(harness, 'keeps the events of purged records', async ([store]) => {
+    storeCase(harness, 'keeps the events of purged sandboxes, and of purged conversations only the changes of their status', async ([store]) => {
       const removed = { deletedAt: 1, removedAt: 1 };
-      await store.conversations.insert(someConversation('one', removed), undefined, note('one'));
+      const ended = eventOf('conversation_deleted', {}, { conversationId: 'one' });
+      await store.conversations.insert(someConversation('one', removed), undefined, [...note('one'), ended]);
+      await store.conversations.insert(someConversation('other'), undefined, note('other'));
       await store.sandboxes.insert(someSandbox('two', removed), unlimited, undefined, note('two'));
+      // More than are deleted at once.
+      await store.events.append(Array.from({ length: 2500 }, () => note('one')).flat());
       await store.conversations.purge(2);
       await store.sandboxes.purge(2);
-      deepEqual(await texts(store), ['one', 'two']);
+      const kept = await store.events.read({ ownerId: 'ann' }, 0, 5000);
+      deepEqual(kept.map(({ kind, conversationId }) => [kind, conversationId]), [
+        ['conversation_deleted', 'one'], ['message', 'other'], ['message', 'two'],
+      ]);
+      equal(await store.conversations.find('one'), null);
     }),
   ];
 }

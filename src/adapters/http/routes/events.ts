@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import type { EventsWanted } from '../../../application/events/events.ts';
 import { Failure } from '../../../domain/failure.ts';
-import { eventKinds, type Event, type EventData, type EventKind } from '../../../domain/event.ts';
+import { eventKinds, type Event, type EventData, type EventKind, statusChangeKinds } from '../../../domain/event.ts';
 import { eventActors, eventDataSchemas } from '../../shared/event-data-schemas.ts';
 import { camelCase, inSnakeCase, type InSnakeCase, snakeCase } from '../../shared/letter-case.ts';
 import { list, presentStatus, resourceId, statusFields, timestamp, toTimestamp, wholeNumber } from '../common-schemas.ts';
@@ -116,9 +116,6 @@ const streamForm = {
   headers: eventStreamHead,
 };
 
-/** The default kinds in the events of the whole deployment: changes, but no messages. */
-const changes: readonly EventKind[] = ['sandbox_moved', 'start_step', 'execution_changed', 'conversation_archived', 'conversation_deleted'];
-
 export const eventOperations = [
   operation('get', '/api/v1/app-conversations/{id}/events', {
     tag: 'Events',
@@ -153,7 +150,7 @@ export const eventOperations = [
     success: { status: 200, description: 'A page of events.', schema: eventPage },
     failures: [],
     handle: async (context, { query: { sandbox_id__eq: sandboxId, ...query } }) =>
-      await page(context, { sandboxId, kinds: query.kinds ?? changes }, 'events', query),
+      await page(context, { sandboxId, kinds: query.kinds ?? statusChangeKinds }, 'events', query),
   }),
   operation('get', '/api/v1/events/ticket', {
     tag: 'Events',
@@ -177,7 +174,7 @@ export const eventOperations = [
     headers: eventStreamHeaders,
     success: streamForm,
     failures: [],
-    handle: async (context, input) => await follow(context, { kinds: input.query.kinds ?? changes }, input, 'latest'),
+    handle: async (context, input) => await follow(context, { kinds: input.query.kinds ?? statusChangeKinds }, input, 'latest'),
   }),
 ];
 
