@@ -35,25 +35,37 @@ export interface AppliedMicroagent {
 /** Returns the microagents that apply to the message and were not settled before. Those that always apply come first. */
 export function applicableMicroagents(microagents: readonly ConversationMicroagent[], text: string): readonly AppliedMicroagent[] {
   const open = microagents.filter(({ isSettled }) => !isSettled);
+  const words = normalized(text);
   const always = open.filter(({ triggers }) => triggers.length === 0).map((microagent) => ({ microagent, trigger: null }));
   const called = open.flatMap((microagent) => {
-    const trigger = microagent.triggers.find((each) => mentions(text, each));
+    const trigger = microagent.triggers.find((each) => mentions(words, normalized(each)));
     return trigger === undefined ? [] : [{ microagent, trigger }];
   });
   return [...always, ...called];
 }
 
 /** Letters of scripts that write no spaces between words. */
-const unspaced = ['Han', 'Hira', 'Kana', 'Thai', 'Laoo', 'Khmr', 'Mymr'].map((script) => String.raw`\p{scx=${script}}`).join('');
-const inWord = String.raw`[[\p{L}\p{N}_]--[${unspaced}]]`;
-const wordBegins = `(?:(?=[${unspaced}])|(?<!${inWord}))`;
-const wordEnds = `(?:(?<=[${unspaced}])|(?!${inWord}))`;
+const unspaced = String.raw`[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}\p{scx=Laoo}\p{scx=Khmr}\p{scx=Mymr}]`;
+const inWord = String.raw`[[\p{L}\p{N}_]--${unspaced}]`;
+const [beginsUnspaced, endsUnspaced] = [new RegExp(`^${unspaced}`, 'v'), new RegExp(`${unspaced}$`, 'v')];
+const [beginsInWord, endsInWord] = [new RegExp(`^${inWord}`, 'v'), new RegExp(`${inWord}$`, 'v')];
 
-/** Returns true if the text contains the trigger as whole words, in upper or lower case. */
+/** Returns a form in which equal texts are equal: in lower case, with one space for all white space between words. */
+function normalized(text: string): string {
+  return text.normalize().toLowerCase().replaceAll(/\s+/gu, ' ').trim();
+}
+
+/** Returns true if the text contains the trigger as whole words. Both are normalized. Takes linear time, unlike a regular expression. */
 function mentions(text: string, trigger: string): boolean {
-  const words = trigger.normalize().split(/\s+/u).filter((word) => word !== '').map((word) => RegExp.escape(word));
-  if (words.length === 0) return false;
-  return new RegExp(wordBegins + words.join(String.raw`\s+`) + wordEnds, 'iv').test(text.normalize());
+  if (trigger === '') return false;
+  const [canBegin, canEnd] = [beginsUnspaced.test(trigger), endsUnspaced.test(trigger)];
+  for (let at = text.indexOf(trigger); at >= 0; at = text.indexOf(trigger, at + 1)) {
+    const end = at + trigger.length;
+    // A character has one or two code units.
+    const begins = canBegin || !endsInWord.test(text.slice(Math.max(0, at - 2), at));
+    if (begins && (canEnd || !beginsInWord.test(text.slice(end, end + 2)))) return true;
+  }
+  return false;
 }
 
 export interface MicroagentText extends AppliedMicroagent {

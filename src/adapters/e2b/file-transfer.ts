@@ -6,7 +6,7 @@ import { Busboy } from '@fastify/busboy';
 import { wholeFile } from '../../application/files/files.ts';
 import { isFailure } from '../../domain/failure.ts';
 import type { RequestContext } from '../http/request-context.ts';
-import { headerOf, takeBody } from '../http/request-input.ts';
+import { headerOf, requireWholeBody, takeBody } from '../http/request-input.ts';
 import { nodeStreamOf, webStreamOf } from '../shared/node-streams.ts';
 import { ConnectError, type ServiceCall } from './connect-protocol.ts';
 
@@ -39,7 +39,8 @@ export async function upload(call: ServiceCall, context: RequestContext, path: s
   if (contentType.startsWith('multipart/form-data')) {
     return await writeForm(nodeStreamOf(body), contentType, (name, content) => write(path || name, webStreamOf(content)));
   }
-  const isCompressed = headerOf(context.request, 'content-encoding') === 'gzip';
+  const isCompressed = headerOf(context.request, 'content-encoding')?.toLowerCase() === 'gzip';
+  if (!isCompressed) requireWholeBody(context.request);
   if (!isCompressed) return [await write(path, body)];
   const plain = createGunzip();
   const [written] = await Promise.all([write(path, webStreamOf(plain)), pipeline(nodeStreamOf(body), plain).catch(malformed)]);

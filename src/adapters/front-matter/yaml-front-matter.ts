@@ -4,15 +4,16 @@ import type { FrontMatter } from '../../ports/front-matter.ts';
 
 const maxLength = 16_384;
 
-// OpenHands skips white space before it.
+// OpenHands skips white space before it. But there, the line can also be a rule in the text.
 const opening = /^\s*---[ \t]*\r?\n/u;
 const closing = /(?:^|\r?\n)---[ \t]*(?:\r?\n|$)/u;
 
 export function parseYamlFrontMatter(text: string): FrontMatter {
   const first = opening.exec(text)?.[0];
   if (first === undefined) return { content: text, data: null, problem: null };
+  const mayBeRule = !first.startsWith('-');
   const broken = (problem: FrontMatterProblem, line: number | null = null): FrontMatter =>
-    ({ content: text, data: null, problem: { code: 'front_matter', problem, line } });
+    ({ content: text, data: null, problem: mayBeRule ? null : { code: 'front_matter', problem, line } });
   const rest = text.slice(first.length);
   const last = closing.exec(rest);
   if (last === null) return broken('not_closed');
@@ -21,8 +22,8 @@ export function parseYamlFrontMatter(text: string): FrontMatter {
     // As in PyYAML, the last value of a repeated key counts.
     const document = parseDocument(rest.slice(0, last.index), { uniqueKeys: false, logLevel: 'error' });
     const [error] = document.errors;
-    const linesBefore = first.split('\n').length - 1;
-    if (error !== undefined) return broken('not_yaml', (error.linePos?.[0].line ?? 0) + linesBefore);
+    // Line 1 is the opening `---`.
+    if (error !== undefined) return broken('not_yaml', (error.linePos?.[0].line ?? 0) + 1);
     if (hasAlias(document)) return broken('alias');
     // Converted through JSON, so a response can carry every value. YAML's `.inf` becomes null.
     const data: unknown = JSON.parse(JSON.stringify(document.toJS() ?? {}));

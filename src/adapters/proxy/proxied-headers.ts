@@ -82,11 +82,11 @@ const droppedIfByPath: ReadonlySet<string> = new Set([
 ]);
 
 /** Returns the headers for the client. Cookies and redirects of a sandbox stay within its own addresses. */
-export function responseHeaders(headers: IncomingHttpHeaders, { target, agent, protocol }: ForwardedRequest): IncomingHttpHeaders {
+export function responseHeaders(headers: IncomingHttpHeaders, { target, agent }: ForwardedRequest): IncomingHttpHeaders {
   const isByHost = target.by === 'host';
   const kept = headersWithout(headers, (name) => droppedResponseHeaders.has(name) || (!isByHost && droppedIfByPath.has(name)));
   const { location, 'set-cookie': cookies } = headers;
-  if (location !== undefined) kept.location = rewriteLocation(location, target, protocol, agent.url.host);
+  if (location !== undefined) kept.location = rewriteLocation(location, target, agent.url.host);
   if (cookies !== undefined) kept['set-cookie'] = cookies.flatMap((cookie) => rewriteCookie(cookie, target));
   return kept;
 }
@@ -95,17 +95,16 @@ export function responseHeaders(headers: IncomingHttpHeaders, { target, agent, p
  * Returns the redirect's target for the client. Targets outside the sandbox and relative targets are unchanged. `upstream` is the host and
  * port at which the server reached the sandbox.
  */
-function rewriteLocation(location: string, { prefix, port, host }: PortTarget, protocol: string, upstream: string): string {
+function rewriteLocation(location: string, { prefix, port, host = '' }: PortTarget, upstream: string): string {
   const [, scheme = '', authority = '', rest = ''] = /^([a-z][a-z0-9+.-]*:)?\/\/([^/?#]*)(.*)$/is.exec(location) ?? [];
   if (authority === '') return location.startsWith('/') ? addPrefix(prefix, location) : location;
   const name = authority.toLowerCase();
-  const own = host?.toLowerCase();
-  // A program may not know that its clients use HTTPS.
-  const shown = scheme.toLowerCase() === 'http:' ? `${protocol}:` : scheme;
-  if (name === own) return `${shown}//${authority}${addPrefix(prefix, rest)}`;
+  const own = host.toLowerCase();
+  // A program may not know that its clients use HTTPS. A relative target keeps their scheme.
+  if (name === own && scheme.toLowerCase() !== 'http:') return `${scheme}//${authority}${addPrefix(prefix, rest)}`;
   // Some programs, such as nginx, add their own port to the host of the request.
-  const hosts = ['localhost', '127.0.0.1', '0.0.0.0', own?.replace(/:\d+$/, '')].map((each) => `${each}:${port}`);
-  return [upstream, ...hosts].includes(name) ? addPrefix(prefix, rest) : location;
+  const hosts = ['localhost', '127.0.0.1', '0.0.0.0', own.replace(/:\d+$/, '')].map((each) => `${each}:${port}`);
+  return [upstream, own, ...hosts].includes(name) ? addPrefix(prefix, rest) : location;
 }
 
 function addPrefix(prefix: string, path: string): string {

@@ -6,7 +6,7 @@ import type {
 import { createSingleFlight } from '../shared/single-flight.ts';
 import { raceSignal, realTimers, sleep } from '../shared/timeout.ts';
 import { AttachedExecution } from './attached-execution.ts';
-import { beginSupervisor, readFirstLine, killOnFailure, noScriptResult } from './script-result.ts';
+import { readFirstLine, killOnFailure, noScriptResult } from './script-result.ts';
 import { type ExecutionHost, executionNotFound } from './execution-host.ts';
 import { ExecutionReader, firstWaitMs, longestWaitMs } from './execution-reader.ts';
 import { scripts } from './execution-scripts.ts';
@@ -124,7 +124,7 @@ export class DurableExecutions implements SandboxExecutions {
     // If the command can't run, the write fails. That is no error here.
     void input.write(Buffer.from(lines)).catch(() => {});
     input.releaseLock();
-    const { line, rest: stdout } = await beginSupervisor(this.#host, sandboxId, executionId, execution, signal);
+    const { line, rest: stdout } = await readFirstLine(execution, signal);
     if (line === 'exists') {
       await this.#host.remove(sandboxId, executionId);
       return this.open(sandboxId, { env, ...given }, signal);
@@ -175,7 +175,7 @@ export class DurableExecutions implements SandboxExecutions {
 
   async #start(sandboxId: string, start: ExecutionStart, signal: AbortSignal): Promise<ExecutionState> {
     const execution = await this.#host.launch(sandboxId, start, (context) => supervisorCommand(start, context), signal);
-    const { line, rest } = await beginSupervisor(this.#host, sandboxId, start.executionId, execution, signal);
+    const { line, rest } = await readFirstLine(execution, signal);
     const [how, ...tools] = line === null ? ['refused'] : line.split(' ');
     if (how === 'exists') return execution.stdin.close().then(() => this.state(sandboxId, start.executionId));
     if (how === 'no-terminal') return this.#startTerminal(sandboxId, start, signal);

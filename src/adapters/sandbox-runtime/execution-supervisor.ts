@@ -52,6 +52,8 @@ if [ -n "$_skep_tty" ]; then
   for _skep_tool in script stty tty; do command -v $_skep_tool >/dev/null || { printf 'no-terminal\\n'; exit; }; done
 fi
 for _skep_tool in ${tools.join(' ')}; do command -v $_skep_tool >/dev/null || _skep_missing="$_skep_missing $_skep_tool"; done
+# Needs no process: in a sandbox without room for one, a repeated start must still find the command.
+[ ! -d "$_skep_d" ] || { printf 'exists\\n'; exit; }
 if [ -z "$_skep_missing" ]; then
   [ -d "$_skep_base" ] || mkdir -p -m 700 "$_skep_base" 2>/dev/null
   # If two starts with one id run at once, only one of them can create the folder.

@@ -86,19 +86,6 @@ export function readFirstLine(execution: Execution, signal: AbortSignal): Return
   }));
 }
 
-/** Reads a supervisor's first line. If it had no room for a process, the command did not run, and the start can be repeated. */
-export async function beginSupervisor(
-  host: Pick<ExecutionHost, 'remove'>, sandboxId: string, executionId: string, execution: Execution, signal: AbortSignal,
-): ReturnType<typeof takeFirstLine> {
-  try {
-    return await readFirstLine(execution, signal);
-  } catch (error) {
-    // What the supervisor had started would take up room.
-    if (error === noProcess) await host.remove(sandboxId, executionId).catch(() => {});
-    throw error;
-  }
-}
-
 async function takeFirstLine(
   stream: ReadableStream<Uint8Array>,
 ): Promise<{ line: string | null; rest: ReadableStream<Uint8Array> }> {

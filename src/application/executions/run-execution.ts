@@ -64,11 +64,13 @@ async function startNew(
   try {
     return await startOnRuntime(deps, sandbox, execution, request);
   } catch (error) {
-    const { store, reconciler } = deps;
+    const { store, runtime, reconciler } = deps;
     // After an unexpected error the start is over, unless this process ends. If the runtime can't say what runs, a sweep asks again.
     if (!isFailure(error) && !reconciler.closing.aborted) await reconciler.refresh(execution, sandbox, false).catch(() => {});
     // The runtime refused the command, so it does not run. After other failures it may run.
     const isFull = isFailureOf(error, 'runtime_unavailable') && error.context.reason.code === 'process_limit_reached';
+    // What the start left behind would take up room.
+    if (isFull) await runtime.executions.remove(sandbox.instanceId, execution.id).catch(() => {});
     if (isFull || isFailureOf(error, 'sandbox_not_running', 'invalid_request')) await store.executions.withdraw(execution.id);
     throw error;
   }

@@ -30,7 +30,7 @@ describe('Front matter', () => {
     expect(parse(text)).toEqual({ content, data, problem: null });
   });
 
-  test.each(['', 'text', '----\na: 1\n----\n', '--- a\n---\n', '# title\n---\na: 1\n---\n', '---'])(
+  test.each(['', 'text', '\n---\n# title\n\ntext', '\n\n---\ntext\n\n---\nmore', '\n---\na: b: c\n---\n', '----\na: 1\n----\n', '--- a\n---\n', '# title\n---\na: 1\n---\n', '---'])(
     'is not found in %j',
     (text) => {
       expect(parse(text)).toEqual({ content: text, data: null, problem: null });
@@ -43,7 +43,6 @@ describe('Front matter', () => {
     ['---\na: 1\n---text\n', 'not_closed', null],
     ['---\na: 1\nb: [\n---\n', 'not_yaml', 3],
     ['---\na: b: c\n---\n', 'not_yaml', 2],
-    ['\r\n\n---\na: b: c\n---\n', 'not_yaml', 4],
     ['---\na: 1\n...\nb: 2\n---\n', 'not_yaml', 4],
     ['---\n- a\n---\n', 'not_a_mapping', null],
     ['---\ntext\n---\n', 'not_a_mapping', null],

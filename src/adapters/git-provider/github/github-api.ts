@@ -1,7 +1,7 @@
 import { createAppAuth } from '@octokit/auth-app';
 import { Octokit } from '@octokit/rest';
 import { z } from 'zod';
-import type { TimeLimit } from '../../shared/timeout.ts';
+import { neverAborts, type TimeLimit } from '../../shared/timeout.ts';
 import {
   createHttpClient, type HttpClient, type HttpRequest, type HttpResponse, isExhausted, isOfOrigin, rateLimitIn,
 } from '../retrying-http-client.ts';
@@ -19,6 +19,9 @@ export interface Call extends Pick<HttpRequest, 'expects' | 'maxResponseBytes'> 
   /** As the header `x-ratelimit-resource` names it (GitHub's page about the rate limits of its REST API). Default: `core`. */
   readonly resource?: 'core' | 'search' | 'graphql';
 }
+
+/** How often a refused token of an App is replaced. Octokit repeats requests with a new one for some seconds. */
+const refreshEveryMs = 60_000;
 
 export type GitHubApi = ReturnType<typeof createGitHubApi>;
 
@@ -39,6 +42,7 @@ export function createGitHubApi(options: ResolvedOptions, limit: TimeLimit) {
   });
   const octokit = createOctokit(options, http, limit);
 
+  let refresh = { at: -Infinity, done: Promise.resolve<unknown>(null) };
   /** Returns the authentication of an App's installation or of the token. `refresh`: gets a new token for the installation. */
   async function authenticate(signal: AbortSignal, refresh = false): Promise<unknown> {
     try {
@@ -72,10 +76,13 @@ export function createGitHubApi(options: ResolvedOptions, limit: TimeLimit) {
         }
         return sent.response;
       };
+      const begunAt = clock.now();
       const response = await ask();
-      if (options.app === undefined || response?.status !== 401) return accept(response, policy.expects);
-      // The token can be revoked before it expires.
-      await authenticate(signal, true);
+      const isRecent = refresh.at >= begunAt - refreshEveryMs && refresh.at < begunAt;
+      if (options.app === undefined || response?.status !== 401 || isRecent) return accept(response, policy.expects);
+      // The token can be revoked before it expires. Requests that were sent before the replacement share it.
+      if (refresh.at < begunAt) refresh = { at: clock.now(), done: authenticate(neverAborts, true) };
+      await refresh.done;
       return accept(await ask(), policy.expects);
     },
     /** Stops the requests of the rate limit of a GraphQL response until it is over, and returns the failure for it. */

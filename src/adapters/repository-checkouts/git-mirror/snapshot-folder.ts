@@ -137,5 +137,5 @@ export async function push(
   const code = refusals.find(([text]) => text.test(report))?.[1] ?? forbidden;
   if (code === null) throw failure;
   const isOfHost = code === 'push_forbidden' || code === 'branch_protected' || code === 'host_refused';
-  throw new SnapshotRefusal(isOfHost ? { code, message } : { code }, { cause: failure.cause ?? failure });
+  throw new SnapshotRefusal(isOfHost ? { code, message: message || failed } : { code }, { cause: failure.cause ?? failure });
 }

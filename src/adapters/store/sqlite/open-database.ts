@@ -14,7 +14,7 @@ const pageBytes = 4096;
 /** The commit after this many pages in the log also copies it into the database, which takes ten times as long. 8 MiB make this rare. */
 const checkpointPages = 2000;
 
-/** The space of the log. The part that is not used before a checkpoint is for about a hundred deletions on a full disk. */
+/** The space of the log. Some of it stays in SQLite's cache. A checkpoint leaves enough for about a hundred deletions on a full disk. */
 const logPages = 6000;
 
 /** Syncs the write-ahead log with each commit, so a commit is on the disk when it returns. */

@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { describe, expect, test, vi } from 'vitest';
-import { agents, failureOf, list, start } from '../support.ts';
+import { agents, everything, failureOf, list, start } from '../support.ts';
 import { createScene, simple, simpleListing } from './support.ts';
 
 function makeKey(): string {
@@ -27,7 +27,7 @@ describe('A GitHub App installation', () => {
     }
   });
 
-  test('replaces a token that the host refuses, once for each request', async () => {
+  test('replaces a token that the host refuses, at most once a minute', async () => {
     const scene = await createScene();
     const privateKey = makeKey();
     scene.double.access.app = { appId: '42', installationId: 7, key: privateKey };
@@ -36,14 +36,19 @@ describe('A GitHub App installation', () => {
     expect(await provider.check()).toMatchObject({ ok: true });
     scene.double.access.tokens.clear();
     // Octokit itself repeats requests with a token that is only some seconds old.
-    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 60_000 });
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 61_000 });
     try {
       scene.asked();
-      expect(await list(provider)).toEqual(simpleListing);
-      expect(scene.asked()).toEqual(['POST /graphql', tokenRequest, 'POST /graphql', 'POST /graphql 1 histories']);
+      expect(await Promise.all([list(provider), provider.listFiles('acme/shop', everything)])).toMatchObject([simpleListing, { files: expect.any(Array) }]);
+      expect(scene.asked().filter((asked) => asked === tokenRequest)).toHaveLength(1);
+      // A new token that is refused as well is not replaced again.
+      scene.double.access.tokens.clear();
+      vi.setSystemTime(Date.now() + 30_000);
+      expect(await failureOf(list(provider))).toMatch(/^provider_unauthorized: /u);
+      expect(scene.asked()).not.toContain(tokenRequest);
       scene.double.access.app = null;
       scene.double.access.tokens.clear();
-      vi.setSystemTime(Date.now() + 60_000);
+      vi.setSystemTime(Date.now() + 61_000);
       expect(await failureOf(list(provider))).toMatch(/^provider_unauthorized: /u);
       expect(scene.asked()).toEqual(['GET /repos/acme/shop/commits/HEAD', tokenRequest]);
     } finally {

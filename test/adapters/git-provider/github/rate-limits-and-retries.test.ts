@@ -104,7 +104,7 @@ describe('A permanent error', () => {
     const provider = scene.provider({ token: 'ghp_unknown' });
     expect(await failureOf(list(provider))).toMatch(/^provider_unauthorized: /u);
     expect(await failureOf(provider.find('acme/shop'))).toMatch(/^provider_unauthorized: /u);
-    expect(await provider.check()).toMatchObject({ ok: false, isRefused: true, detail: expect.stringContaining('refused') });
+    expect(await provider.check()).toMatchObject({ ok: false, refusal: 'credential', detail: expect.stringContaining('refused') });
   });
 
   test('names the URL at which the token is authorised for an organisation with single sign-on', async () => {

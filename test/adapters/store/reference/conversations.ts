@@ -2,6 +2,7 @@ import { isInScope } from '../../../../src/domain/principal.ts';
 import { unlimitedConversations } from '../../../../src/domain/conversation-limits.ts';
 import { isUnsettled } from '../../../../src/domain/conversation-next-step.ts';
 import { type Conversation, type ConversationSortOrder, foldTitle } from '../../../../src/domain/conversation.ts';
+import { statusChangeKinds } from '../../../../src/domain/event.ts';
 import type { KeptChanges } from '../../../../src/domain/change.ts';
 import type { PageKey } from '../../../../src/domain/page.ts';
 import type { ConversationFilter, ConversationStore } from '../../../../src/ports/conversation-store.ts';
@@ -102,7 +103,11 @@ export function createReferenceConversations(log: ReferenceEvents): Conversation
 
     purge: (removedBefore) =>
       atOnce(() => {
-        for (const { id, removedAt } of all()) if (removedAt !== null && removedAt < removedBefore) forget(id);
+        for (const { id, removedAt } of all()) {
+          if (removedAt === null || removedAt >= removedBefore) continue;
+          log.forgetConversation(id, statusChangeKinds);
+          forget(id);
+        }
       }),
   };
 }

@@ -1,12 +1,12 @@
 import { isInScope } from '../../../../src/domain/principal.ts';
-import type { Event, EventDraft } from '../../../../src/domain/event.ts';
+import type { Event, EventDraft, EventKind } from '../../../../src/domain/event.ts';
 import type { EventFilter, EventStore } from '../../../../src/ports/event-store.ts';
 import { atOnce } from './records.ts';
 
 /** The events. The other parts of the store write to them together with a record. */
 export interface ReferenceEvents extends Omit<EventStore, 'subscribe'> {
   write(events: readonly EventDraft[]): void;
-  forgetConversation(id: string): void;
+  forgetConversation(id: string, keeps?: readonly EventKind[]): void;
 }
 
 export function createReferenceEvents(): ReferenceEvents {
@@ -20,8 +20,8 @@ export function createReferenceEvents(): ReferenceEvents {
 
   return {
     write,
-    forgetConversation(id) {
-      log = log.filter(({ conversationId }) => conversationId !== id);
+    forgetConversation(id, keeps = []) {
+      log = log.filter(({ conversationId, kind }) => conversationId !== id || keeps.includes(kind));
     },
 
     append: (events) =>
