@@ -182,7 +182,9 @@ describe('The command line client', () => {
     expect(await runSkep(['conversations', '--json'], env)).toEqual(before);
     await failing(['chat', '--spec', 'none', '--once', '--message', 'hello'], /the spec: There is no sandbox spec "none"/);
     await failing(['chat', 'acme/none', '--once', '--message', 'hello'], /acme\/none/);
-    await failing(['chat', 'acme/shop', '--conversation', 'conv-1'], /keeps its repository/);
+    await failing(['chat', 'acme/shop', '--conversation', 'conv-1', '--once'], /Leave out a repository with --conversation/);
+    await failing(['chat', '--conversation', 'conv-1', '--branch', 'x', '--spec', 'plain', '--title', 'x', '--permissions', 'deny'],
+      /Leave out --branch, --spec, --title, --permissions with --conversation/);
     await failing(['conversations', 'follow', 'conv-none'], /no conversation "conv-none"/);
     await failing(['sandboxes', 'resume', 'sb-none'], /no sandbox "sb-none"/);
     await failing(['logs', 'sb-none'], /no sandbox "sb-none"/);

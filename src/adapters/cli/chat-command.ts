@@ -29,10 +29,14 @@ interface ChatOptions extends Common {
 
 async function chat(repository: string | undefined, options: ChatOptions): Promise<number> {
   const client = clientOf(options);
-  if (options.conversation !== undefined && repository !== undefined) {
-    throw new CommandError('Give either a repository or --conversation: a conversation keeps its repository.');
-  }
   const { branch, spec, title, permissions, once = false, json = false, message = null } = options;
+  if (options.conversation !== undefined) {
+    const chosen = { 'a repository': repository, '--branch': branch, '--spec': spec, '--title': title, '--permissions': permissions };
+    const given = Object.entries(chosen).flatMap(([name, value]) => (value === undefined ? [] : [name]));
+    if (given.length > 0) {
+      throw new CommandError(`Leave out ${given.join(', ')} with --conversation: it continues a conversation as it was started.`);
+    }
+  }
   if (once && message === null && options.conversation === undefined) throw new CommandError('--once needs --message.');
   if (message === '') throw new CommandError('The message must not be empty.');
   if (options.conversation === undefined) await requireAgent(client, spec);
