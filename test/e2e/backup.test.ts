@@ -29,6 +29,7 @@ describe('A restored backup', () => {
     const copied = await runSkep(['backup', backup, '--json'], env);
     expect([copied.code, JSON.parse(copied.stdout)]).toEqual([0, { data_dir: dataDir, file: backup, bytes: statSync(backup).size }]);
     expect(await runSkep(['backup', backup], env)).toMatchObject({ code: 1, stderr: expect.stringContaining('Nothing is overwritten') });
+    expect(await runSkep(['backup', '-'], env)).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('Give the name of a new file') });
     const { id: later } = await startSandbox(call);
     const { id: removed } = await startSandbox(call);
     const file = join(dataDir, 'sandboxes', later, 'workspace', 'work-of-a-day.txt');

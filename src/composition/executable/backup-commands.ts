@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { type JsonOption, print } from '../../adapters/cli/console.ts';
+import { CommandError, type JsonOption, print } from '../../adapters/cli/console.ts';
 import { inSnakeCase } from '../../adapters/shared/letter-case.ts';
 import type { RestoredStore } from '../../adapters/store/sqlite/index.ts';
 import { commandName } from '../../client/command-name.ts';
@@ -9,6 +9,7 @@ import { readConfig } from '../config/read-config.ts';
 import { storeWarningText } from '../store-messages.ts';
 
 export async function backup(env: NodeJS.ProcessEnv, file: string, options: JsonOption): Promise<number> {
+  if (file === '-') throw new CommandError('Give the name of a new file: a backup is not written to the standard output.');
   const { dataDir } = readConfig(env);
   const { backupSqlite } = await import('../../adapters/store/sqlite/index.ts');
   const runtime = readDeploymentFile(dataDir)?.runtime ?? null;
