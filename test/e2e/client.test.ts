@@ -165,7 +165,7 @@ describe('The command line client', () => {
     for (const [args, words] of [
       [['--secret', 'PATH'], /--secret: must not name PATH: the spec allows only .*SKEP_TEST_TOKEN/],
       [['--cpus', '1'], /--cpus or --memory: /],
-      [['--env', 'LEVEL'], /KEY=VALUE/],
+      [['--env', '=LEVEL'], /KEY=VALUE/],
       [['--timeout', '90'], /duration/],
       [['--memory', '1'], /size/],
     ] as const) expect(await runSkep(['sandboxes', 'start', 'told', ...args], env)).toMatchObject({ code: 1, stderr: expect.stringMatching(words) });

@@ -18,8 +18,8 @@ afterAll(() => served[Symbol.asyncDispose]());
 
 describe('skep exec', () => {
   test('runs a command with separate stdout and stderr, and exits with its exit code', async () => {
-    const script = 'echo "$GREETING $PERSON $1"; echo oops >&2; exit 42';
-    const args = ['exec', '-e', 'GREETING=hello', '-e', 'PERSON', sandbox, '--', 'sh', '-c', script, 'sh', '--there'];
+    const script = 'echo "$GREETING $PERSON${NOBODY+, who is not set,} $1"; echo oops >&2; exit 42';
+    const args = ['exec', '-e', 'GREETING=hello', '-e', 'PERSON', '-e', 'NOBODY', sandbox, '--', 'sh', '-c', script, 'sh', '--there'];
     expect(await runSkep(args, { ...env, PERSON: 'Ann' })).toEqual({ code: 42, stdout: 'hello Ann --there\n', stderr: 'oops\n' });
     const left = await served.call('GET', `/api/v1/sandboxes/${sandbox}/executions`);
     expect(items(left)).toEqual([]);
@@ -81,6 +81,6 @@ describe('skep exec', () => {
     expect(await runSkep(['exec', '-it', sandbox, 'ls'], env)).toMatchObject({ code: 1, stderr: expect.stringContaining('is not a terminal') });
     expect(await runSkep(['shell', sandbox], env)).toMatchObject({ code: 1, stderr: expect.stringContaining('skep -- exec` without -t') });
     expect(await runSkep(['exec', '--help'])).toMatchObject({ code: 0, stdout: expect.not.stringContaining('(default') });
-    expect(await runSkep(['exec', '-e', 'X', sandbox, 'ls'], env)).toMatchObject({ code: 1, stderr: expect.stringContaining('NAME=VALUE') });
+    expect(await runSkep(['exec', '-e', '=X', sandbox, 'ls'], env)).toMatchObject({ code: 1, stderr: expect.stringContaining('KEY=VALUE') });
   });
 });

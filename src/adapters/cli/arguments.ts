@@ -30,12 +30,13 @@ export function addPair(text: string, earlier: Readonly<Record<string, string>> 
   return { ...earlier, [text.slice(0, at)]: text.slice(at + 1) };
 }
 
-export const variableHelp = 'a variable as NAME=VALUE, or NAME with the value that it has here; may be repeated';
+export const variableHelp = 'a variable as NAME=VALUE, or NAME with the value that it has here, if it is set; may be repeated';
 
-/** Parses NAME=VALUE. NAME alone means a variable of this process. */
+/** Parses NAME=VALUE. NAME alone means a variable of this process. If it is not set, none is added, as `docker` does. */
 export function addVariable(text: string, earlier: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
+  if (text === '' || text.includes('=')) return addPair(text, earlier);
   const value = process.env[text];
-  return value === undefined ? addPair(text, earlier) : { ...earlier, [text]: value };
+  return value === undefined ? earlier : { ...earlier, [text]: value };
 }
 
 function addText(text: string, earlier: readonly string[] = []): readonly string[] {
