@@ -1,5 +1,5 @@
 import { withSilenceLimit } from './byte-stream.ts';
-import { failureOf, isFailure, isTemporary, connectionLost, SkepError, unreachable } from './failures.ts';
+import { failureOf, invalidInput, isFailure, isTemporary, connectionLost, SkepError, unreachable } from './failures.ts';
 import { keyedRoutes, type Operations, type Page } from './openapi.ts';
 import { Backoff } from './backoff.ts';
 import { Watchdog } from './waiting.ts';
@@ -73,8 +73,10 @@ interface PreparedRequest {
 /** Adds a missing scheme: `https` for other machines, so the key is sent without TLS only if `http://` is written out. */
 function withScheme(address: unknown): string {
   if (typeof address !== 'string') throw new TypeError('The client needs the address of a server: { url: "http://127.0.0.1:3000" }.');
-  if (/^https?:\/\//i.test(address)) return address;
-  return `${/^(?:localhost|127\.[\d.]+|\[::1\])(?:[:/]|$)/i.test(address) ? 'http' : 'https'}://${address}`;
+  const missing = /^(?:localhost|127\.[\d.]+|\[::1\])(?:[:/]|$)/i.test(address) ? 'http://' : 'https://';
+  const full = /^[a-z][\w+.-]*:\/\//i.test(address) ? address : missing + address;
+  if (!/^https?:/i.test(full) || !URL.canParse(full)) throw invalidInput(['url'], `must be an http or https address, but is "${address}"`);
+  return full;
 }
 
 /** Sends requests. Repeats them if that can help and does no harm. */
@@ -193,9 +195,12 @@ export class Connection {
   }
 }
 
-/** Returns the path and the query of a request. */
+/** Returns the path and the query of a request. An empty part of the path would lead to another route. */
 export function addressOf(template: string, path: Values, query: Values): string {
-  const filled = template.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(path[name])));
+  const filled = template.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
+    if (path[name] === '') throw invalidInput(['path', name], 'must not be empty');
+    return encodeURIComponent(String(path[name]));
+  });
   const pairs = Object.entries(query).flatMap(([name, value]) => [value].flat().map((one) => [name, one ?? null] as const));
   const given = pairs.flatMap(([name, value]) => (value === null ? [] : [[name, String(value)]]));
   return given.length === 0 ? filled : `${filled}?${new URLSearchParams(given).toString()}`;

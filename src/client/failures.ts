@@ -54,6 +54,11 @@ export function connectionLost(message = 'The connection was lost before the end
   return new SkepError('connection_lost', message, { context: {}, cause });
 }
 
+/** The failure of an input that the client refuses itself, with its location as in the server's own refusals. */
+export function invalidInput(loc: readonly string[], msg: string): SkepError {
+  return new SkepError('invalid_request', `${loc.join('.')}: ${msg}`, { context: { problems: [{ loc, msg, type: 'custom' }] } });
+}
+
 /** The failure of a request that no server answered. The message has the code of the cause, for example `ECONNREFUSED`. */
 export function unreachable(url: string, error: unknown): SkepError {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;

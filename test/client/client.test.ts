@@ -140,3 +140,12 @@ test('a client without an address throws a TypeError with an example', () => {
   const create: (options: object) => unknown = createClient as never;
   expect(() => create({})).toThrow(new TypeError('The client needs the address of a server: { url: "http://127.0.0.1:3000" }.'));
 });
+
+test.each(['', 'ftp://x', 'http://', 'a b'])('the address "%s" is refused as no http or https address', (url) => {
+  expect(() => createClient({ url })).toThrow(`url: must be an http or https address, but is "${url}"`);
+});
+
+test('an empty id is refused by its name before anything is sent', async () => {
+  const problems = [{ loc: ['path', 'id'], msg: 'must not be empty' }];
+  await expect(skep.sandboxes.get('')).rejects.toMatchObject({ code: 'invalid_request', message: 'path.id: must not be empty', context: { problems } });
+});

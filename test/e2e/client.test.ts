@@ -187,6 +187,10 @@ describe('The command line client', () => {
       /Leave out --branch, --spec, --title, --permissions with --conversation/);
     await failing(['conversations', 'follow', 'conv-none'], /no conversation "conv-none"/);
     await failing(['sandboxes', 'resume', 'sb-none'], /no sandbox "sb-none"/);
+    await failing(['sandboxes', 'delete', ''], /^skep: the id: must not be empty$/m);
+    await failing(['exec', '', '--', 'ls'], /^skep: the id: must not be empty$/m);
+    await failing(['logs', 'sb-none', ''], /^skep: the execution: must not be empty$/m);
+    await failing(['sandboxes', '--url', 'ftp://x'], /^skep: url: must be an http or https address, but is "ftp:\/\/x"$/m);
     await failing(['logs', 'sb-none'], /no sandbox "sb-none"/);
     await failing(['logs', 'sb-none', '--tail', 'all'], /--tail.*Expected a whole number/);
     await failing(['sandboxes'], /SKEP_API_KEY/, { SKEP_PUBLIC_URL: server.url });
