@@ -35,6 +35,8 @@ export class Terminal {
       events.end();
     });
     this.#lines.on('SIGINT', () => events.interrupt());
+    // After Ctrl-Z, readline pauses the input and expects its user to resume it. It shows the prompt itself.
+    this.#lines.on('SIGCONT', () => this.#lines.resume());
   }
 
   write(text: string): void {

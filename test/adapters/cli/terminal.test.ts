@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { commandName } from '../../../src/client/command-name.ts';
 import { object } from '../../support/client.ts';
 import { until } from '../../support/until.ts';
@@ -46,6 +46,23 @@ describe('a chat at a terminal', () => {
     chat.key('\u0003');
     await chat.sees('the turn ended: cancelled');
     chat.key('\u0003');
+    expect(await chat.done).toBe(0);
+  });
+
+  test('continues after Ctrl-Z when it is in the foreground again, with the line that was begun', async () => {
+    const chat = talk(apiOf(world), await readyConversation(world), { interactive: true });
+    await chat.sees('> ');
+    const kill = vi.spyOn(process, 'kill').mockReturnValue(true);
+    chat.key('hel\u001a');
+    await until(() => kill.mock.calls, (calls) => calls.length > 0);
+    expect(kill.mock.calls).toEqual([[process.pid, 'SIGTSTP']]);
+    kill.mockRestore();
+    const before = chat.shown().length;
+    process.emit('SIGCONT');
+    await until(() => chat.shown().slice(before), (shown) => shown.includes('> hel'));
+    chat.type('lo');
+    await chat.sees('heard: hello');
+    chat.type('/quit');
     expect(await chat.done).toBe(0);
   });
 
