@@ -21,6 +21,8 @@ const key = 'a-static-key-for-the-benchmark';
 const gibibyte = 2 ** 30;
 const smallFiles = 1000;
 const rounds = { large: 5, small: 9 };
+/** The copies run to their end. */
+const never = new AbortController().signal;
 
 interface Place {
   readonly client: SkepClient;
@@ -74,10 +76,10 @@ async function* large({ client, sandbox, container, folder }: Place): AsyncGener
   const times = { up: [] as number[], dockerUp: [] as number[], down: [] as number[], dockerDown: [] as number[] };
   for (let round = 0; round < rounds.large; round += 1) {
     times.dockerUp.push(await timed(() => run('docker', ['cp', file, `${container}:/workspace/docker`])));
-    times.up.push(await timed(() => copy(client, file, `${sandbox}:/workspace/skep`)));
+    times.up.push(await timed(() => copy(client, file, `${sandbox}:/workspace/skep`, never)));
     times.dockerDown.push(await timed(() => run('docker', ['cp', `${container}:/workspace/docker`, back])));
     await rm(back);
-    times.down.push(await timed(() => copy(client, `${sandbox}:/workspace/skep`, back)));
+    times.down.push(await timed(() => copy(client, `${sandbox}:/workspace/skep`, back, never)));
     if (round === 0 && await digestOf(back) !== await digestOf(file)) throw new Error('the file came back changed');
     await rm(back);
     await run('docker', ['exec', container, 'rm', '/workspace/docker', '/workspace/skep']);
@@ -100,10 +102,10 @@ async function* small({ client, sandbox, container, folder }: Place): AsyncGener
   const times = { up: [] as number[], dockerUp: [] as number[], down: [] as number[], dockerDown: [] as number[] };
   for (let round = 0; round < rounds.small; round += 1) {
     times.dockerUp.push(await timed(() => run('docker', ['cp', tree, `${container}:/workspace/docker-${round}`])));
-    times.up.push(await timed(() => copy(client, tree, `${sandbox}:/workspace/skep-${round}`)));
+    times.up.push(await timed(() => copy(client, tree, `${sandbox}:/workspace/skep-${round}`, never)));
     times.dockerDown.push(await timed(() => run('docker', ['cp', `${container}:/workspace/docker-${round}`, back])));
     await rm(back, { recursive: true });
-    times.down.push(await timed(() => copy(client, `${sandbox}:/workspace/skep-${round}`, back)));
+    times.down.push(await timed(() => copy(client, `${sandbox}:/workspace/skep-${round}`, back, never)));
     await rm(back, { recursive: true });
   }
   const note = `${rounds.small} rounds, in turn; without the start of the program skep`;

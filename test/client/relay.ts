@@ -11,8 +11,8 @@ export type Mishap =
   | { readonly kind: 'hang' }
   /** Sends the request to the server, and loses its response. */
   | { readonly kind: 'lose' }
-  /** Sends this many bytes of the response, and then breaks the connection, or ends it as if the response were complete. */
-  | { readonly kind: 'cut' | 'end'; readonly bytes: number };
+  /** Sends this many bytes of the response. Then breaks the connection, ends it as if the response were complete, or sends no more. */
+  | { readonly kind: 'cut' | 'end' | 'stall'; readonly bytes: number };
 
 export interface Relay {
   readonly url: string;
@@ -55,7 +55,7 @@ export async function startRelay(url: string): Promise<Relay> {
       if (left < 0) break;
     }
     if (left < 0 && mishap?.kind === 'cut') response.socket?.destroySoon();
-    else response.end();
+    else if (left >= 0 || mishap?.kind !== 'stall') response.end();
   }
 
   function note(request: IncomingMessage): Mishap | null {

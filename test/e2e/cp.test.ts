@@ -1,12 +1,15 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, mkdir, mkdtemp, readdir, readFile, readlink, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { first, type Mishap, startRelay } from '../client/relay.ts';
 import { object } from '../support/client.ts';
-import { runSkep, runSkepWithInput, startServedSandbox, type ServedSandbox } from '../support/server.ts';
+import { cleanEnv, executable, runSkep, runSkepWithInput, startServedSandbox, type ServedSandbox } from '../support/server.ts';
+import { until } from '../support/until.ts';
 
 const binary = Buffer.from(Array.from({ length: 3_000_000 }, (_, index) => (index * 7) % 256));
 let served: ServedSandbox;
@@ -151,5 +154,32 @@ describe('skep cp', () => {
     await refused(at('tree'), remote('a'), 'leads through something else than directories');
     expect((await runSkepWithInput(['cp', '-', remote('broken')], env, Buffer.alloc(5000, 7))).code).toBe(1);
     expect((await readdir(local)).toSorted()).toEqual(['tree']);
+  });
+});
+
+/** Starts to copy 200 MB out of the sandbox through a relay that disturbs it. */
+async function startCopy(mishap: Mishap) {
+  await runSkep(['exec', sandbox, '--', 'truncate', '-s', '200M', 'big'], env);
+  const relay = await startRelay(env['SKEP_PUBLIC_URL'] ?? '');
+  relay.mishap = first(/archive/, mishap);
+  const child = spawn(process.execPath, [executable, 'cp', remote('big'), at('out')], {
+    env: cleanEnv({ ...env, SKEP_PUBLIC_URL: relay.url }), stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  return { child, ended: Promise.all([text(child.stderr), once(child, 'exit')]) };
+}
+
+describe('a copy out of a sandbox that is broken off', () => {
+  test.each([['SIGINT', 130], ['SIGTERM', 143]] as const)('by %s leaves no folder behind, and exits with %i', async (signal, code) => {
+    const { child, ended } = await startCopy({ kind: 'stall', bytes: 100_000 });
+    await until(async () => (await readdir(local)).join(), (names) => names.includes('out.skep-'), 60_000);
+    child.kill(signal);
+    const [said, exit] = await ended;
+    expect([said, exit, (await readdir(local)).toSorted()]).toEqual(['', [code, null], ['tree']]);
+  });
+
+  test('by the server says that the connection was lost, and leaves no folder behind', async () => {
+    const { ended } = await startCopy({ kind: 'cut', bytes: 100_000 });
+    const [said, exit] = await ended;
+    expect([said, exit, (await readdir(local)).toSorted()]).toEqual(['skep: The connection was lost before the end.\n', [1, null], ['tree']]);
   });
 });

@@ -29,7 +29,7 @@ export function addClientCommands(program: Command, finish: (exitCode: number) =
       await forwardPort(clientOf(options), id, ports);
     });
   addExecutions(program, finish);
-  addCopy(program);
+  addCopy(program, finish);
   addLogs(program);
   addChanges(
     subcommand(program, 'changes <conversation>', 'show the changes of a conversation'),

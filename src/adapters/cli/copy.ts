@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
 import { lstat, mkdtemp, rename, rm, stat } from 'node:fs/promises';
+import { constants } from 'node:os';
 import { basename, dirname, join, posix, resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
@@ -9,17 +10,23 @@ import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
 import { addressOf } from '../../client/connection.ts';
 import { isFailure, type SkepClient } from '../../client/index.ts';
-import { clientOf, CommandError, notice, urlHelp } from './console.ts';
+import { clientOf, CommandError, notice, stopSignal, urlHelp } from './console.ts';
 import { readFirstEntry, writeFirstEntry } from './first-tar-entry.ts';
 import { safeLine, safeText } from './safe-text.ts';
 import { discardBody, transfer } from './transfer.ts';
 
-export function addCopy(program: Command): void {
+export function addCopy(program: Command, finish: (exitCode: number) => void): void {
   program.command('cp').description('copy files into a sandbox or out of it, as docker cp does; the sandbox may be paused')
     .argument('<source>', 'SANDBOX:/PATH, a path of this machine, or - for a tar on the standard input')
     .argument('<target>', 'the same; - writes a tar to the standard output')
     .option('--url <url>', urlHelp)
-    .action(async (source: string, target: string, options: { readonly url?: string }) => await copy(clientOf(options), source, target));
+    .action(async (source: string, target: string, options: { readonly url?: string }) => {
+      const signal = stopSignal();
+      await copy(clientOf(options), source, target, signal).catch((error: unknown) => {
+        if (!signal.aborted) throw error;
+        finish(128 + constants.signals[signal.reason === 'SIGINT' ? 'SIGINT' : 'SIGTERM']);
+      });
+    });
 }
 
 const linkAdvice = 'Give the path of its target, or copy it into a directory.';
@@ -42,13 +49,13 @@ function remoteOf(place: string): Remote | null {
 /**
  * Copies files into or out of a sandbox, as `docker cp` does. If the target is a directory, copies into it. Otherwise the copy gets the
  * target's name. `/.` at the end of a directory means its content. A link is copied as a link. The program `tar` packs and unpacks on this
- * machine.
+ * machine. Fails if the signal fires, and then leaves no temporary folder behind.
  */
-export async function copy(client: SkepClient, source: string, target: string): Promise<void> {
+export async function copy(client: SkepClient, source: string, target: string, signal: AbortSignal): Promise<void> {
   const [from, to] = [remoteOf(source), remoteOf(target)];
   try {
-    if (from !== null && to === null) await copyOut(client, from, target);
-    else if (from === null && to !== null) await copyIn(client, source, to);
+    if (from !== null && to === null) await copyOut(client, from, target, signal);
+    else if (from === null && to !== null) await copyIn(client, source, to, signal);
     else throw new CommandError('Give one path in a sandbox and one on this machine: SANDBOX:/PATH LOCAL, or LOCAL SANDBOX:/PATH.');
   } catch (error) {
     const isOfSystem = error instanceof Error && 'syscall' in error;
@@ -60,8 +67,8 @@ function filesPath({ sandbox }: Remote, kind: 'files' | 'archive', query: { read
   return addressOf(`/api/v1/sandboxes/{id}/${kind}`, { id: sandbox }, query);
 }
 
-async function copyOut(client: SkepClient, from: Remote, to: Local): Promise<void> {
-  const archive = await transfer(client, { method: 'GET', path: filesPath(from, 'archive', { path: from.path }) });
+async function copyOut(client: SkepClient, from: Remote, to: Local, signal: AbortSignal): Promise<void> {
+  const archive = await transfer(client, { method: 'GET', path: filesPath(from, 'archive', { path: from.path }), signal });
   try {
     if (to === '-') await pipeline(archive, process.stdout, { end: false });
     else await writeLocal(archive, from, to);
@@ -103,16 +110,16 @@ async function writeLocal(archive: Readable, { path }: Remote, to: Local): Promi
   }
 }
 
-async function copyIn(client: SkepClient, from: Local, to: Remote): Promise<void> {
+async function copyIn(client: SkepClient, from: Local, to: Remote, signal: AbortSignal): Promise<void> {
   const upload = (archive: Readable, path: string): Promise<void> =>
-    discardBody(transfer(client, { method: 'PUT', path: filesPath(to, 'archive', { path }), body: archive }));
+    discardBody(transfer(client, { method: 'PUT', path: filesPath(to, 'archive', { path }), body: archive, signal }));
   if (from === '-') {
     await upload(process.stdin, to.path);
     return;
   }
   // Follows a link only if a slash is at the end.
   const found = await lstat(from);
-  const isThere = await isRemoteDirectory(client, to);
+  const isThere = await isRemoteDirectory(client, to, signal);
   const name = basename(resolve(from));
   if (found.isDirectory()) {
     const asContent = !isThere || basename(from) === '.';
@@ -129,7 +136,8 @@ async function copyIn(client: SkepClient, from: Local, to: Remote): Promise<void
   const mode = (found.mode & 0o777).toString(8).padStart(4, '0');
   const body = createReadStream(from, { highWaterMark: 1 << 20, end: Math.max(0, found.size - 1) });
   const content = found.size === 0 ? Readable.from([]) : body;
-  await discardBody(transfer(client, { method: 'PUT', path: filesPath(to, 'files', { path, mode }), body: content, length: found.size }));
+  const request = { method: 'PUT', path: filesPath(to, 'files', { path, mode }), body: content, length: found.size, signal } as const;
+  await discardBody(transfer(client, request));
 }
 
 async function isDirectory(path: string): Promise<boolean> {
@@ -137,9 +145,9 @@ async function isDirectory(path: string): Promise<boolean> {
 }
 
 /** Returns true if the path is a directory of the sandbox. */
-async function isRemoteDirectory(client: SkepClient, place: Remote): Promise<boolean> {
+async function isRemoteDirectory(client: SkepClient, place: Remote, signal: AbortSignal): Promise<boolean> {
   try {
-    (await transfer(client, { method: 'GET', path: filesPath(place, 'files', { path: place.path }) })).destroy();
+    (await transfer(client, { method: 'GET', path: filesPath(place, 'files', { path: place.path }), signal })).destroy();
     return false;
   } catch (error) {
     if (isFailure(error, 'file_not_found')) return false;

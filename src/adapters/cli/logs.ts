@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { Command } from 'commander';
 import { addressOf } from '../../client/connection.ts';
@@ -28,7 +27,7 @@ async function showLogs(id: string, executionId: string | undefined, { follow = 
   const signal = stopSignal();
   const client = clientOf(options);
   const resource = `/api/v1/sandboxes/{id}${executionId === undefined ? '' : '/executions/{execution_id}'}`;
-  const get = (part: string, query: object): Promise<IncomingMessage> =>
+  const get = (part: string, query: object): Promise<Readable> =>
     transfer(client, { method: 'GET', path: addressOf(resource + part, { id, execution_id: executionId }, { ...query }), signal });
   const show = async (target: NodeJS.WriteStream, part: string, query: object): Promise<void> => {
     let after: number | undefined;

@@ -1,8 +1,8 @@
 import { type IncomingMessage, request as plainRequest } from 'node:http';
 import { request as secureRequest } from 'node:https';
-import { type Readable, pipeline } from 'node:stream';
+import { PassThrough, pipeline, type Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { unreachable } from '../../client/failures.ts';
+import { connectionLost, unreachable } from '../../client/failures.ts';
 import { failureIn, type SkepClient } from '../../client/index.ts';
 
 interface Transfer {
@@ -16,9 +16,10 @@ interface Transfer {
 
 /**
  * Sends a request whose body or response can be large and slow. Node's `fetch` fails if the server reads or sends nothing for five minutes.
- * Returns the response as a stream. Throws a `SkepError`, the error of the body, or the signal's reason.
+ * Returns the body of the response. Throws a `SkepError`, the error of the body, or the signal's reason. If the response breaks off, or the
+ * signal fires later, the returned stream fails with `connection_lost`.
  */
-export async function transfer({ url, headers }: SkepClient, { method, path, body, length, signal }: Transfer): Promise<IncomingMessage> {
+export async function transfer({ url, headers }: SkepClient, { method, path, body, length, signal }: Transfer): Promise<Readable> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   const content = {
     ...(body !== undefined && { 'Content-Type': 'application/octet-stream' }),
@@ -40,12 +41,16 @@ export async function transfer({ url, headers }: SkepClient, { method, path, bod
     throw unreachable(url, error);
   });
   const { statusCode = 0 } = response;
-  if (statusCode >= 200 && statusCode < 300) return response;
+  const answer = new PassThrough();
+  // Who reads it later gets the error too.
+  answer.on('error', () => {}).on('close', () => response.destroy());
+  response.on('error', (error) => answer.destroy(connectionLost(undefined, error))).pipe(answer);
+  if (statusCode >= 200 && statusCode < 300) return answer;
   body?.destroy();
-  throw failureIn(statusCode, await text(response));
+  throw failureIn(statusCode, await text(answer));
 }
 
 /** Reads a response to its end and ignores its body. */
-export async function discardBody(answer: Promise<IncomingMessage>): Promise<void> {
+export async function discardBody(answer: Promise<Readable>): Promise<void> {
   for await (const _ of await answer);
 }
