@@ -1,9 +1,10 @@
 import type { Readable } from 'node:stream';
 import type { Command } from 'commander';
 import { addressOf } from '../../client/connection.ts';
-import { isFailure, SkepError } from '../../client/index.ts';
+import { connectionLost, isTemporary } from '../../client/failures.ts';
+import { type Execution, type FollowOptions, isFailure, type OutputPart } from '../../client/index.ts';
 import { toCount } from './arguments.ts';
-import { clientOf, printBody, stopSignal, untilStopped, urlHelp } from './console.ts';
+import { clientOf, followOptions, notice, printBody, stopSignal, untilStopped, urlHelp } from './console.ts';
 import { discardBody, transfer } from './transfer.ts';
 
 export function addLogs(program: Command): void {
@@ -22,14 +23,17 @@ interface LogOptions {
   readonly tail?: number;
 }
 
-/** Prints the log of a sandbox, or both outputs of an execution. On a terminal, removes control characters. Ends at a stop signal. */
+/**
+ * Prints the log of a sandbox, or both outputs of an execution. On a terminal, removes control characters. Ends at a stop signal.
+ * Reconnects to an execution that it follows. The log of a sandbox has no offset at which it could continue.
+ */
 async function showLogs(id: string, executionId: string | undefined, { follow = false, tail, ...options }: LogOptions): Promise<void> {
   const signal = stopSignal();
   const client = clientOf(options);
   const resource = `/api/v1/sandboxes/{id}${executionId === undefined ? '' : '/executions/{execution_id}'}`;
   const get = (part: string, query: object): Promise<Readable> =>
     transfer(client, { method: 'GET', path: addressOf(resource + part, { id, execution_id: executionId }, { ...query }), signal });
-  const show = async (target: NodeJS.WriteStream, part: string, query: object): Promise<void> => {
+  const show = async (target: NodeJS.WriteStream, part: string, query: object, followFrom?: FollowFrom): Promise<void> => {
     let after: number | undefined;
     const open = async (follow: boolean): Promise<Readable> =>
       await get(part, { ...query, after, follow }).catch(async (error: unknown) => {
@@ -41,15 +45,46 @@ async function showLogs(id: string, executionId: string | undefined, { follow = 
     const read = async <T>(follow: boolean, use: (log: Readable) => Promise<T>): Promise<T> =>
       await use(await open(follow)).catch(async (cause: unknown) => {
         // Throws the reason if the key is revoked, or the sandbox or the execution is deleted.
-        await discardBody(get('', {}));
-        throw new SkepError('connection_lost', 'The connection was lost before the end of the log.', { context: {}, cause });
+        await discardBody(get('', {})).catch((error: unknown) => {
+          if (!isTemporary(error)) throw error;
+        });
+        throw connectionLost('The connection was lost before the end of the log. Run the command again.', cause);
       });
     // The API counts bytes, so the log is read once more to count lines.
     const start = tail === undefined ? 0 : await read(false, (log) => startOfLines(untilStopped(log, signal), tail));
-    if (!signal.aborted) await read(follow, (log) => printBody(partFrom(log, start), signal, target));
+    if (signal.aborted) return;
+    if (followFrom === undefined) await read(follow, (log) => printBody(partFrom(log, start), signal, target));
+    else await printBody(followFrom((after ?? 0) + start), signal, target);
   };
-  if (executionId === undefined) await show(process.stdout, '/logs', {});
-  else await Promise.all((['stdout', 'stderr'] as const).map((stream) => show(process[stream], '/output', { stream })));
+  if (executionId === undefined) {
+    await show(process.stdout, '/logs', {});
+    return;
+  }
+  const execution = follow ? await (await client.sandboxes.get(id)).executions.get(executionId) : null;
+  await Promise.all((['stdout', 'stderr'] as const).map(async (stream) => {
+    // Both outputs lose the connection together, so only one of them reports it.
+    const options = followOptions(signal, stream === 'stdout' ? notice : () => {});
+    const followFrom = execution === null ? undefined : (after: number) => followOutput(execution, stream, options, after);
+    await show(process[stream], '/output', { stream }, followFrom);
+  }));
+}
+
+type FollowFrom = (after: number) => AsyncGenerator<Uint8Array, void>;
+
+/** Yields an output until the execution ends. Says which bytes are left out because they are no longer kept. */
+async function* followOutput(
+  execution: Execution, stream: OutputPart['stream'], options: FollowOptions, from: number,
+): AsyncGenerator<Uint8Array, void> {
+  for (let after = from; ;) {
+    try {
+      yield* execution.output(stream, { ...options, after });
+      return;
+    } catch (error) {
+      if (!isFailure(error, 'output_dropped')) throw error;
+      after = error.context.oldest;
+      notice(`The output before byte ${after} is no longer kept.`);
+    }
+  }
 }
 
 /** Returns how many bytes come before the last lines of the log. */

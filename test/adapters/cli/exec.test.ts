@@ -1,15 +1,15 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
-import { text } from 'node:stream/consumers';
+import { buffer, text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { duplicateSignalMs } from '../../../src/adapters/cli/console.ts';
 import { sendKeys } from '../../../src/adapters/cli/exec-command.ts';
-import { items } from '../../support/client.ts';
+import { items, object } from '../../support/client.ts';
 import { cleanEnv, executable } from '../../support/server.ts';
 import { until } from '../../support/until.ts';
-import { startRelay } from '../../client/relay.ts';
-import { commands, runningSandbox } from '../http/executions-support.ts';
+import { first, startRelay } from '../../client/relay.ts';
+import { commands, randomOutput, runningSandbox } from '../http/executions-support.ts';
 import { createWorld, type World } from '../http/world.ts';
 
 let world: World;
@@ -110,6 +110,30 @@ test('a second Ctrl-C ends the client and its command if the server does not ans
   await terminal.sees('The server does not answer.');
   expect(await terminal.ended).toBe(1);
   expect(items(await world.ann('GET', sandbox.path))).toEqual([]);
+});
+
+/** Runs the executable with pipes, through a relay. */
+function throughRelay(url: string, args: readonly string[]) {
+  const env = cleanEnv({ SKEP_API_KEY: world.keys.ann, SKEP_PUBLIC_URL: url });
+  const child = spawn(process.execPath, [executable, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  return { child, ended: Promise.all([buffer(child.stdout), text(child.stderr), once(child, 'close').then(([code]) => Number(code))]) };
+}
+
+test('followed logs of an execution continue at the same byte after the connection was lost', async () => {
+  const relay = await startRelay(world.url);
+  relay.mishap = first(/output.*stdout.*follow=true/, { kind: 'cut', bytes: 70_000 }, { kind: 'lose' }, { kind: 'lose' });
+  const started = await world.ann('POST', sandbox.path, { command: ['random'] });
+  const [stdout, stderr, code] = await throughRelay(relay.url, ['logs', '-f', sandbox.id, String(object(started)['id'])]).ended;
+  expect([stdout.equals(randomOutput), code]).toEqual([true, 0]);
+  expect(stderr).toMatch(/^The connection to the server was lost, reconnecting: .*\n$/);
+});
+
+test('the followed log of a sandbox ends with the advice to run the command again if the server is away', async () => {
+  const relay = await startRelay(world.url);
+  world.engine.write(sandbox.id, 'some output\n');
+  relay.mishap = (target) => (target.includes('/logs') ? { kind: 'cut', bytes: 4 } : { kind: 'lose' });
+  const [, stderr, code] = await throughRelay(relay.url, ['logs', '-f', sandbox.id]).ended;
+  expect([stderr, code]).toEqual(['skep: The connection was lost before the end of the log. Run the command again.\n', 1]);
 });
 
 test('keys that wait for a server that is away are bounded', async () => {
