@@ -161,6 +161,7 @@ export class Connection {
       if (response.body === null || response.status === 204 || response.status === 304) return isStream ? response : undefined;
       return new Response(withSilenceLimit(response.body, watch, silenceMs), response);
     } catch (error) {
+      input.signal?.throwIfAborted();
       throw this.#failure(watch.reasonOf(error), response !== null);
     } finally {
       watch.stop();
@@ -168,7 +169,7 @@ export class Connection {
   }
 
   #failure(error: unknown, isAnswered: boolean): unknown {
-    if (isFailure(error) || (error instanceof DOMException && error.name === 'AbortError')) return error;
+    if (isFailure(error)) return error;
     if (isAnswered) return connectionLost(undefined, error);
     return unreachable(this.url, error);
   }

@@ -108,7 +108,7 @@ describe('a server that does not answer', () => {
   });
 
   test('does not delay an abort, and the call fails with the reason of the signal', async () => {
-    const { skep, relay } = await behindRelay();
+    const { skep, relay } = await behindRelay({ retryForMs: 0 });
     relay.mishap = () => hang;
     const leaving = new AbortController();
     const waiting = failureOf(skep.request('GET /api/v1/me', { signal: leaving.signal }));

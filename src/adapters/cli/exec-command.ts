@@ -107,19 +107,19 @@ async function executeAttached(client: SkepClient, sandboxId: string, command: r
     // Node's raw mode still turns a line feed of the output into CR LF. The end of the raw mode undoes both.
     spawnSync('stty', ['-opost'], { stdio: ['inherit', 'ignore', 'ignore'] });
   }
-  let stop = ignore;
   const output = new AbortController();
   // Replaces the listener of the program, to delete the execution before the exit.
   for (const stream of [stdout, stderr]) stream.off('error', exitOnOutputError).on('error', (error) => output.abort(error));
+  const refused = (message: string): void => void stderr.write(`skep: ${safeLine(message)}${isRaw ? '\r' : ''}\n`);
+  const { onLost, signal } = followOptions(output.signal, refused);
+  const terminal = tty ? sizeOf(stdout) : null;
+  const starting = executions.start(command, { env, stdin: interactive, tty: terminal, working_dir: workdir, signal });
+  const attaching = starting.then((execution) => execution.attach({ takeover: true, hold: true, onRefused: refused, onLost, signal }));
+  const leave = (): void => output.abort(new CommandError('The server does not answer. The command may still run in the sandbox.'));
+  // Before the execution exists, so a signal during the start reaches it.
+  const input = forwardInput(attaching, { interactive, tty }, leave);
   try {
-    const terminal = tty ? sizeOf(stdout) : null;
-    const execution = await executions.start(command, { env, stdin: interactive, tty: terminal, working_dir: workdir });
-    const refused = (message: string): void => void stderr.write(`skep: ${safeLine(message)}${isRaw ? '\r' : ''}\n`);
-    const { onLost, signal } = followOptions(output.signal, refused);
-    const attachment = execution.attach({ takeover: true, hold: true, onRefused: refused, onLost, signal });
-    const leave = (): void => output.abort(new CommandError('The server does not answer. The command may still run in the sandbox.'));
-    const input = forwardInput(attachment, { interactive, tty }, leave);
-    stop = input.stop;
+    const [execution, attachment] = await Promise.all([starting, attaching]);
     await printOutput(attachment, input.noteOutput).catch((error: unknown) => {
       if (!output.signal.aborted) throw error;
     });
@@ -130,7 +130,7 @@ async function executeAttached(client: SkepClient, sandboxId: string, command: r
     return exitCode ?? unknownExitCode;
   } finally {
     if (isRaw) stdin.setRawMode(false);
-    stop();
+    input.stop();
   }
 }
 
@@ -145,24 +145,27 @@ async function printOutput(attachment: Attachment, noteOutput: () => void): Prom
   }
 }
 
-/** Forwards input, signals and sizes. Calls `leave` at a signal or a Control-C if an earlier one still waits and no output comes. */
+/**
+ * Forwards input, signals and sizes when the client is attached. Calls `leave` at a signal or a Control-C if an earlier one still waits and
+ * no output comes.
+ */
 function forwardInput(
-  attachment: Attachment, { interactive, tty }: Required<Pick<ExecOptions, 'interactive' | 'tty'>>, leave: () => void,
+  attaching: Promise<Attachment>, { interactive, tty }: Required<Pick<ExecOptions, 'interactive' | 'tty'>>, leave: () => void,
 ) {
   const { stdin, stdout } = process;
-  const resize = (): void => void attachment.resize(sizeOf(stdout)).catch(ignore);
+  const resize = (): void => void attaching.then((attachment) => attachment.resize(sizeOf(stdout))).catch(ignore);
   let waitsSince: number | null = null;
   const interrupt = (sent: () => Promise<void>): void => {
     if (waitsSince !== null && performance.now() - waitsSince > duplicateSignalMs) return leave();
     waitsSince ??= performance.now();
     void sent().catch(ignore).finally(() => (waitsSince = null));
   };
-  const signal = (name: (typeof forwardedSignals)[number]): void => interrupt(() => attachment.signal(name));
+  const signal = (name: (typeof forwardedSignals)[number]): void => interrupt(async () => await (await attaching).signal(name));
   if (tty) stdout.on('resize', resize);
-  if (interactive && tty) sendKeys(stdin, attachment, interrupt);
+  if (interactive && tty) sendKeys(stdin, attaching, interrupt);
   else {
     for (const name of forwardedSignals) process.on(name, signal);
-    if (interactive) void pump(stdin, attachment).catch(ignore);
+    if (interactive) void attaching.then((attachment) => pump(stdin, attachment)).catch(ignore);
   }
   return {
     /** To be called at each output, which shows that the server answers. */
@@ -182,7 +185,7 @@ const maxWaitingBytes = 1 << 20;
 
 /** Sends keys in order, as they are typed. Calls `interrupt` for those with a Control-C. */
 export function sendKeys(
-  stdin: Readable, attachment: Pick<Attachment, 'write' | 'closeInput'>, interrupt: (sent: () => Promise<void>) => void,
+  stdin: Readable, attaching: Promise<Pick<Attachment, 'write' | 'closeInput'>>, interrupt: (sent: () => Promise<void>) => void,
 ): void {
   let sent: Promise<void> = Promise.resolve();
   let waitingBytes = 0;
@@ -191,13 +194,13 @@ export function sendKeys(
     const sendThem = async (): Promise<void> => {
       if (waitingBytes > maxWaitingBytes) return await sent;
       waitingBytes += keys.length;
-      await send(() => attachment.write(keys));
+      await send(async () => await (await attaching).write(keys));
       waitingBytes -= keys.length;
     };
     if (keys.includes('\u0003')) interrupt(sendThem);
     else void sendThem();
   });
-  stdin.on('end', () => void send(() => attachment.closeInput()));
+  stdin.on('end', () => void send(async () => await (await attaching).closeInput()));
 }
 
 /** A terminal that does not know its size reports 0. */

@@ -116,8 +116,36 @@ test('a second Ctrl-C ends the client and its command if the server does not ans
 function throughRelay(url: string, args: readonly string[]) {
   const env = cleanEnv({ SKEP_API_KEY: world.keys.ann, SKEP_PUBLIC_URL: url });
   const child = spawn(process.execPath, [executable, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
-  return { child, ended: Promise.all([buffer(child.stdout), text(child.stderr), once(child, 'close').then(([code]) => Number(code))]) };
+  return { child, ended: Promise.all([buffer(child.stdout), text(child.stderr), once(child, 'close').then(([code]) => code as number | null)]) };
 }
+
+test.each([['SIGINT', 130], ['SIGTERM', 143], ['SIGHUP', 129]] as const)('%s during the start of a command reaches the command', async (signal, code) => {
+  const relay = await startRelay(world.url);
+  // The command starts, and the client hears of it only when it asks again.
+  relay.mishap = first(/POST .*executions$/, { kind: 'lose' });
+  const { child, ended } = throughRelay(relay.url, ['exec', sandbox.id, 'sleep']);
+  await until(() => relay.seen, (seen) => seen.some((target) => /POST .*executions$/.test(target)));
+  child.kill(signal);
+  expect(await ended).toEqual([Buffer.alloc(0), '', code]);
+  expect(items(await world.ann('GET', sandbox.path)).filter(({ status }) => status === 'running')).toEqual([]);
+});
+
+test('a refused start is reported once', async () => {
+  const relay = await startRelay(world.url);
+  const body = JSON.stringify({ detail: 'It is paused.', code: 'sandbox_not_running' });
+  relay.mishap = first(/POST .*executions$/, { kind: 'answer', status: 409, body });
+  expect(await throughRelay(relay.url, ['exec', '-i', sandbox.id, 'sleep']).ended).toEqual([Buffer.alloc(0), 'skep: It is paused.\n', 1]);
+});
+
+test('a second signal ends a client whose start hangs', async () => {
+  const relay = await startRelay(world.url);
+  relay.mishap = first(/POST .*executions$/, { kind: 'hang' });
+  const { child, ended } = throughRelay(relay.url, ['exec', sandbox.id, 'sleep']);
+  await until(() => relay.seen, (seen) => seen.some((target) => /POST .*executions$/.test(target)));
+  await until(() => child.exitCode !== null || !child.kill('SIGINT'), Boolean);
+  const [, stderr, code] = await ended;
+  expect([stderr, code]).toEqual(['skep: The server does not answer. The command may still run in the sandbox.\n', 1]);
+});
 
 test('followed logs of an execution continue at the same byte after the connection was lost', async () => {
   const relay = await startRelay(world.url);
@@ -144,7 +172,7 @@ test('keys that wait for a server that is away are bounded', async () => {
     closeInput: async () => isOver.resolve(),
   };
   const stdin = new PassThrough();
-  sendKeys(stdin, attachment, () => {});
+  sendKeys(stdin, Promise.resolve(attachment), () => {});
   for (let part = 0; part < 40; part += 1) if (!stdin.write(Buffer.alloc(1 << 16, 'a'))) await once(stdin, 'drain');
   isBack.resolve();
   stdin.end();
