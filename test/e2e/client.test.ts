@@ -187,6 +187,7 @@ describe('The command line client', () => {
       /Leave out --branch, --spec, --title, --permissions with --conversation/);
     await failing(['conversations', 'follow', 'conv-none'], /no conversation "conv-none"/);
     await failing(['sandboxes', 'resume', 'sb-none'], /no sandbox "sb-none"/);
+    for (const patch of [['--patch'], ['--file', 'a']]) await failing(['changes', 'conv-1', '--json', ...patch], /a patch is not JSON/);
     await failing(['sandboxes', 'delete', ''], /^skep: the id: must not be empty$/m);
     await failing(['exec', '', '--', 'ls'], /^skep: the id: must not be empty$/m);
     await failing(['logs', 'sb-none', ''], /^skep: the execution: must not be empty$/m);

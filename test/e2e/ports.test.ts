@@ -6,7 +6,6 @@ import { createClient, object, type Client, type Json } from '../support/client.
 import { clearEngine, deploymentOf } from '../support/deployment.ts';
 import { describeWithDocker, images } from '../support/docker.ts';
 import { cleanEnv, executable, removeFolder, runSkep, type Server, startSandbox, startServer } from '../support/server.ts';
-import { until } from '../support/until.ts';
 import { forwardPort } from '../../src/adapters/cli/port-forwarding.ts';
 import { createClient as createSkepClient } from '../../src/client/index.ts';
 
@@ -25,7 +24,7 @@ async function resumptions(): Promise<number> {
 test('skep forward waits until the sandbox runs', async () => {
   const states = ['PAUSED', 'RESUMING', 'RESUMING', 'RUNNING'].map((status) => ({ status, exposed_urls: status === 'RUNNING' ? [] : null }));
   const client = createSkepClient({ url: 'http://skep.test', fetch: async () => Response.json(states.shift()) });
-  await expect(forwardPort(client, 'sb-1', { local: 0, remote: '8000' })).rejects.toThrow('does not expose the port 8000');
+  await expect(forwardPort(client, 'sb-1', { local: 0, remote: '8000' }, {})).rejects.toThrow('does not expose the port 8000');
 });
 
 describe('With the process runtime', () => {
@@ -70,11 +69,12 @@ describe('With the process runtime', () => {
 
     await call('POST', `/api/v1/sandboxes/${id}/pause`);
     expect((await runSkep(['open', id, 'FILES'], env)).stdout).toContain(`://${link.host}/`);
-    const tunnel = spawn(process.execPath, [executable, 'forward', id, '0:FILES'], { env: cleanEnv(env), stdio: ['ignore', 'ignore', 'pipe'] });
+    const tunnel = spawn(process.execPath, [executable, 'forward', id, '0:FILES', '--json'], { env: cleanEnv(env), stdio: ['ignore', 'pipe', 'pipe'] });
     const ended = once(tunnel, 'exit');
-    let said = '';
-    tunnel.stderr.setEncoding('utf8').on('data', (text: string) => (said += text));
-    const local = await until(() => /http:\S+/.exec(said)?.[0] ?? '', (address) => address !== '', 60_000);
+    const [said] = (await once(tunnel.stderr.setEncoding('utf8'), 'data')) as [string];
+    const local = /http:\S+/.exec(said)?.[0] ?? '';
+    const [line] = (await once(tunnel.stdout.setEncoding('utf8'), 'data')) as [string];
+    expect([line.endsWith('}\n'), JSON.parse(line)]).toEqual([true, { url: local, sandbox_id: id, port: 8000 }]);
     expect((await fetch(`${local}/health`)).status).toBe(200);
 
     const streaming = await open(Number(url.port), `/${id}/8000/`, { headers });

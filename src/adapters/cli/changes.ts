@@ -30,7 +30,9 @@ type ChangesOptions = Common & { readonly patch?: boolean; readonly file?: strin
 /** Prints the changes of a conversation as a list or as a patch. On a terminal, removes control characters from the patch. */
 async function showChanges(id: string, { patch = false, file, ...options }: ChangesOptions): Promise<void> {
   const client = clientOf(options);
-  if (!patch && file === undefined) {
+  const isPatch = patch || file !== undefined;
+  if (isPatch && options.json === true) throw new CommandError('Use --json without --patch and --file: a patch is not JSON.');
+  if (!isPatch) {
     const changes = await client.request(`GET ${changesPath}`, { path: { id } });
     print(options, changes, changesTable(changes));
     if (changes.kept_at != null) notice(`These changes were saved at ${safeText(changes.kept_at)}: the sandbox does not run.`);

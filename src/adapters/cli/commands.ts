@@ -26,7 +26,7 @@ export function addClientCommands(program: Command, finish: (exitCode: number) =
     .action(async (id: string, text: string, options: Common) => {
       const ports = parsePorts(text);
       if (ports === null) throw new CommandError('Give the ports as LOCAL:REMOTE, for example 8080:8000 or 8080:WEB.');
-      await forwardPort(clientOf(options), id, ports);
+      await forwardPort(clientOf(options), id, ports, options);
     });
   addExecutions(program, finish);
   addCopy(program, finish);

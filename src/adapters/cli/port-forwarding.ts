@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { createProxyServer } from 'httpxy';
 import type { api, SkepClient } from '../../client/index.ts';
-import { CommandError, notice, stopSignal } from './console.ts';
+import { CommandError, type JsonOption, notice, stopSignal } from './console.ts';
 
 /** Returns a link to the port, which is a number or a name. Default: the first port of the sandbox. */
 export async function linkTo(
@@ -47,7 +47,7 @@ function setOrigin({ headers }: IncomingMessage): void {
 type Ports = NonNullable<ReturnType<typeof parsePorts>>;
 
 /** Forwards HTTP and WebSockets until a stop signal. Sends only the sandbox's own key, because the sandbox can read it. */
-export async function forwardPort(client: SkepClient, id: string, { local, remote }: Ports): Promise<void> {
+export async function forwardPort(client: SkepClient, id: string, { local, remote }: Ports, { json = false }: JsonOption): Promise<void> {
   const port = await portNumber(client, id, remote);
   const sandbox = await client.sandboxes.get(id);
   if (sandbox.state.status === 'PAUSED') await sandbox.resume();
@@ -79,7 +79,10 @@ export async function forwardPort(client: SkepClient, id: string, { local, remot
   });
   const address = server.address();
   const shown = typeof address === 'object' && address !== null ? address.port : port;
-  notice(`http://127.0.0.1:${shown} leads to the port ${port} of ${id}. Ctrl-C ends it.`);
+  const localAddress = `http://127.0.0.1:${shown}`;
+  // One line, since a script reads it while the command runs.
+  if (json) process.stdout.write(`${JSON.stringify({ url: localAddress, sandbox_id: id, port })}\n`);
+  notice(`${localAddress} leads to the port ${port} of ${id}. Ctrl-C ends it.`);
   if (!stop.aborted) await once(stop, 'abort');
   server.close();
   server.closeAllConnections();
