@@ -16,7 +16,8 @@ import { safeLine, safeText } from './safe-text.ts';
 import { discardBody, transfer } from './transfer.ts';
 
 export function addCopy(program: Command, finish: (exitCode: number) => void): void {
-  program.command('cp').description('copy files into a sandbox or out of it, as docker cp does; the sandbox may be paused')
+  program.command('cp').description('copy files into a sandbox or out of it, as docker cp does; the sandbox may be paused. '
+    + 'A copy into a sandbox creates missing directories, and a single file gets the present time')
     .argument('<source>', 'SANDBOX:/PATH, a path of this machine, or - for a tar on the standard input')
     .argument('<target>', 'the same; - writes a tar to the standard output')
     .option('--url <url>', urlHelp)
