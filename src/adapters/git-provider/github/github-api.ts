@@ -41,17 +41,8 @@ export function createGitHubApi(options: ResolvedOptions, limit: TimeLimit) {
     rateLimitOf: (response) => (isRateLimit(response) ? rateLimitIn(response.headers, 'x-ratelimit', true, clock) : null),
   });
   const octokit = createOctokit(options, http, limit);
-
+  /** The last replacement of an App's token. */
   let refresh = { at: -Infinity, done: Promise.resolve<unknown>(null) };
-  /** Returns the authentication of an App's installation or of the token. `refresh`: gets a new token for the installation. */
-  async function authenticate(signal: AbortSignal, refresh = false): Promise<unknown> {
-    try {
-      return await octokit.auth({ type: 'installation', refresh });
-    } catch (error) {
-      signal.throwIfAborted();
-      throw failureOf(error);
-    }
-  }
 
   return {
     /** Throws every provider failure except `repository_not_found`. */
@@ -81,7 +72,7 @@ export function createGitHubApi(options: ResolvedOptions, limit: TimeLimit) {
       const isRecent = refresh.at >= begunAt - refreshEveryMs && refresh.at < begunAt;
       if (options.app === undefined || response?.status !== 401 || isRecent) return accept(response, policy.expects);
       // The token can be revoked before it expires. Requests that were sent before the replacement share it.
-      if (refresh.at < begunAt) refresh = { at: clock.now(), done: authenticate(neverAborts, true) };
+      if (refresh.at < begunAt) refresh = { at: clock.now(), done: authenticate(octokit, neverAborts, true) };
       await refresh.done;
       return accept(await ask(), policy.expects);
     },
@@ -93,9 +84,19 @@ export function createGitHubApi(options: ResolvedOptions, limit: TimeLimit) {
     },
     /** Returns the token that git may use. Null if there is no credential. */
     async gitToken(signal: AbortSignal): Promise<string | null> {
-      return Token.safeParse(await authenticate(signal)).data?.token ?? null;
+      return Token.safeParse(await authenticate(octokit, signal)).data?.token ?? null;
     },
   };
+}
+
+/** Returns the authentication of an App's installation or of the token. `refresh`: gets a new token for the installation. */
+async function authenticate(octokit: Octokit, signal: AbortSignal, refresh = false): Promise<unknown> {
+  try {
+    return await octokit.auth({ type: 'installation', refresh });
+  } catch (error) {
+    signal.throwIfAborted();
+    throw failureOf(error);
+  }
 }
 
 function createOctokit({ url, token, app }: ResolvedOptions, http: HttpClient, limit: TimeLimit): Octokit {
