@@ -29,7 +29,7 @@ test.each<[string, Fault | null, RegExp]>([
   const host = await hostOf();
   if (fault !== null) host.faults.add({ fault });
   const result = await providerOf(host, fault === null ? { token: 'glpat-unknown' } : {}).check();
-  const isRefused = detail.source.startsWith('refused');
-  expect(result).toEqual({ ok: false, detail: expect.stringMatching(detail), ...(isRefused && { isRefused }) });
+  const refusal = detail.source.startsWith('refused') && { refusal: 'credential' };
+  expect(result).toEqual({ ok: false, detail: expect.stringMatching(detail), ...refusal });
   expect(result.detail).toMatch(/^[^\n]+$/u);
 });
