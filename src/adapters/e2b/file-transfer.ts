@@ -34,13 +34,13 @@ export async function upload(call: ServiceCall, context: RequestContext, path: s
     const written = await call.skep.files.write(call.scope, call.sandboxId, call.resolve(target), content, {}, call.ends);
     return { name: posix.basename(written.path), type: 'file', path: written.path };
   };
+  requireWholeBody(context.request, 'gzip');
   const body = takeBody(context);
   const contentType = headerOf(context.request, 'content-type') ?? '';
   if (contentType.startsWith('multipart/form-data')) {
     return await writeForm(nodeStreamOf(body), contentType, (name, content) => write(path || name, webStreamOf(content)));
   }
   const isCompressed = headerOf(context.request, 'content-encoding')?.toLowerCase() === 'gzip';
-  if (!isCompressed) requireWholeBody(context.request);
   if (!isCompressed) return [await write(path, body)];
   const plain = createGunzip();
   const [written] = await Promise.all([write(path, webStreamOf(plain)), pipeline(nodeStreamOf(body), plain).catch(malformed)]);

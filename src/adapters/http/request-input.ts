@@ -109,10 +109,10 @@ export function originForm({ url = '/' }: IncomingMessage): string {
     .replace(/^(?=\?|$)/, '/');
 }
 
-/** Throws `invalid_request` if the body is not the whole content as it is, but a part of it or a compressed form. */
-export function requireWholeBody(request: IncomingMessage): void {
-  const encoding = headerOf(request, 'content-encoding');
-  if (encoding !== null && encoding.toLowerCase() !== 'identity') throw encodingProblem();
+/** Throws `invalid_request` if the body is a part of the content, or has another encoding than the one that the caller decodes. */
+export function requireWholeBody(request: IncomingMessage, decoded = 'identity'): void {
+  const encoding = headerOf(request, 'content-encoding')?.toLowerCase() ?? 'identity';
+  if (encoding !== 'identity' && encoding !== decoded) throw encodingProblem();
   if (headerOf(request, 'content-range') === null) return;
   throw invalidRequest(['header', 'content-range'], 'must be left out: send the whole content', 'content_range');
 }

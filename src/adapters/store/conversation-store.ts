@@ -15,11 +15,12 @@ import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import { permissionSchema } from '../shared/event-data-schemas.ts';
 import type { ConversationRow, Db } from './database.ts';
 import type { EventLog } from './event-store.ts';
-import { deleteRecords, findClaim, insertOnce, keepClaim, purgeRecords } from './idempotency-claims.ts';
+import { findClaim, insertOnce, keepClaim } from './idempotency-claims.ts';
 import {
   ChangeListColumn, columnReader, jsonReader, MicroagentsColumn, PossibleTipsColumn, PullRequestsColumn, QueueColumn, StartedMessageColumn,
   reasonOrNull, SandboxParametersColumn, StartPointColumn, TextMapColumn,
 } from './json-columns.ts';
+import { deleteRecords, purgeRecords } from './record-removal.ts';
 import {
   compiledOnce, type DamageListener, firstReached, withoutIndex, orNull, replaceOlder, rowOf, rowReader, enumReader, scanPage,
 } from './record-rows.ts';

@@ -3,8 +3,9 @@ import { type ExecutionRecord, executionRecordStatuses, isExecutionUnsettled } f
 import { pageOf } from '../../domain/page.ts';
 import type { ExecutionStore } from '../../ports/execution-store.ts';
 import type { Db, ExecutionRow } from './database.ts';
-import { deleteRecords, findClaim, insertOnce, purgeRecords } from './idempotency-claims.ts';
+import { findClaim, insertOnce } from './idempotency-claims.ts';
 import { jsonReader, reasonOrNull, TextsColumn } from './json-columns.ts';
+import { deleteRecords, purgeRecords } from './record-removal.ts';
 import { type DamageListener, firstReached, replaceOlder, rowOf, rowReader, enumReader, scanPage } from './record-rows.ts';
 
 /** The maximum number of ended executions to return for deletion. */

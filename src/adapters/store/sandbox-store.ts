@@ -9,10 +9,11 @@ import { isPooled, pauseKinds, type Sandbox, type SandboxStatus, sandboxStatuses
 import type { SandboxFilter, SandboxStore } from '../../ports/sandbox-store.ts';
 import type { Database, Db, SandboxRow } from './database.ts';
 import type { EventLog } from './event-store.ts';
-import { insertOnce, purgeRecords } from './idempotency-claims.ts';
+import { insertOnce } from './idempotency-claims.ts';
 import {
   columnReader, ExposedUrlsColumn, jsonReader, TextMapColumn, PausedByColumn, reasonOrNull, RefusedColumn, SpecColumn,
 } from './json-columns.ts';
+import { purgeRecords } from './record-removal.ts';
 import {
   compiledOnce, countUpTo, type DamageListener, firstReached, withoutIndex, orNull, replaceOlder, rowOf, rowReader, enumReader, scanPage,
 } from './record-rows.ts';

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { gzipSync } from 'node:zlib';
 import { describe, expect, test, vi } from 'vitest';
 import { e2b } from '../../../src/adapters/e2b/index.ts';
 import { createClient, object } from '../../support/client.ts';
@@ -51,6 +52,9 @@ describe("the files of E2B's clients", () => {
   test.each([
     ['a form without a boundary', { 'Content-Type': 'multipart/form-data' }, 'x'],
     ['a form that ends too early', { 'Content-Type': 'multipart/form-data; boundary=x' }, '--x\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\nb'],
+    ['in another encoding', { 'Content-Encoding': 'br', 'Content-Type': 'application/octet-stream' }, 'plain'],
+    ['a part of the file', { 'Content-Range': 'bytes 0-4/9', 'Content-Type': 'application/octet-stream' }, 'plain'],
+    ['a compressed part', { 'Content-Encoding': 'gzip', 'Content-Range': 'bytes 0-4/9' }, new Uint8Array(gzipSync('plain'))],
     ['not gzip', { 'Content-Encoding': 'gzip', 'Content-Type': 'application/octet-stream' }, 'plain'],
   ])('refuses an upload that is %s', async (_, contentHeaders, body) => {
     const { world, headers } = await openDoor();

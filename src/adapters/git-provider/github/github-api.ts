@@ -69,10 +69,10 @@ export function createGitHubApi(options: ResolvedOptions, limit: TimeLimit) {
       };
       const begunAt = clock.now();
       const response = await ask();
-      const isRecent = refresh.at >= begunAt - refreshEveryMs && refresh.at < begunAt;
-      if (options.app === undefined || response?.status !== 401 || isRecent) return accept(response, policy.expects);
+      if (options.app === undefined || response?.status !== 401) return accept(response, policy.expects);
       // The token can be revoked before it expires. Requests that were sent before the replacement share it.
-      if (refresh.at < begunAt) refresh = { at: clock.now(), done: authenticate(octokit, neverAborts, true) };
+      if (refresh.at < begunAt - refreshEveryMs) refresh = { at: clock.now(), done: authenticate(octokit, neverAborts, true) };
+      else if (refresh.at < begunAt) return accept(response, policy.expects);
       await refresh.done;
       return accept(await ask(), policy.expects);
     },

@@ -1,0 +1,45 @@
+import { setImmediate } from 'node:timers/promises';
+import { statusChangeKinds } from '../../domain/event.ts';
+import type { ClaimRow, Db } from './database.ts';
+import { tables } from './idempotency-claims.ts';
+
+/** Deletes records with their claims. Must be called in a transaction. */
+export async function deleteRecords(trx: Db, kind: ClaimRow['kind'], ids: readonly string[]): Promise<void> {
+  await trx.deleteFrom('claims').where('kind', '=', kind).where('record_id', 'in', ids).executeTakeFirst();
+  await trx.deleteFrom(tables[kind]).where('id', 'in', ids).executeTakeFirst();
+}
+
+const batchSize = 200;
+const eventBatchSize = 2000;
+
+/**
+ * Deletes records that were removed before the time, with claims, executions and the content of conversations, in batches that do not block
+ * other calls.
+ */
+export async function purgeRecords(db: Db, kind: ClaimRow['kind'], removedBefore: number): Promise<void> {
+  const purgeBatch = (): Promise<number> =>
+    db.transaction().execute(async (trx) => {
+      const rows = await trx.selectFrom(tables[kind]).select('id').where('removed_at', '<', removedBefore).limit(batchSize).execute();
+      if (rows.length === 0) return 0;
+      const ids = rows.map(({ id }) => id);
+      if (kind === 'conversation' && (await purgeContentOf(trx, ids))) return batchSize;
+      if (kind === 'sandbox') await purgeExecutionsIn(trx, ids);
+      await deleteRecords(trx, kind, ids);
+      return rows.length;
+    });
+  while ((await purgeBatch()) === batchSize) await setImmediate();
+}
+
+/** Deletes some events of the conversations, but keeps their changes of status. Returns false if none was left. */
+async function purgeContentOf(trx: Db, conversationIds: readonly string[]): Promise<boolean> {
+  const content = trx.selectFrom('events').select('sequence').where('conversation_id', 'in', conversationIds)
+    .where('kind', 'not in', statusChangeKinds).limit(eventBatchSize);
+  const { numDeletedRows } = await trx.deleteFrom('events').where('sequence', 'in', content).executeTakeFirstOrThrow();
+  return numDeletedRows > 0n;
+}
+
+async function purgeExecutionsIn(trx: Db, sandboxIds: readonly string[]): Promise<void> {
+  const inThem = trx.selectFrom('executions').select('id').where('sandbox_id', 'in', sandboxIds);
+  await trx.deleteFrom('claims').where('kind', '=', 'execution').where('record_id', 'in', inThem).executeTakeFirst();
+  await trx.deleteFrom('executions').where('sandbox_id', 'in', sandboxIds).executeTakeFirst();
+}
