@@ -164,6 +164,7 @@ function forwardInput(
   if (tty) stdout.on('resize', resize);
   if (interactive && tty) sendKeys(stdin, attaching, interrupt);
   else {
+    // They stay, so a repeated signal does not change the exit code.
     for (const name of forwardedSignals) process.on(name, signal);
     if (interactive) void attaching.then((attachment) => pump(stdin, attachment)).catch(ignore);
   }
@@ -174,7 +175,6 @@ function forwardInput(
     },
     stop: () => {
       stdout.off('resize', resize);
-      for (const name of forwardedSignals) process.off(name, signal);
       stdin.destroy();
     },
   };

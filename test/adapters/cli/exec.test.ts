@@ -142,7 +142,8 @@ test('a second signal ends a client whose start hangs', async () => {
   relay.mishap = first(/POST .*executions$/, { kind: 'hang' });
   const { child, ended } = throughRelay(relay.url, ['exec', sandbox.id, 'sleep']);
   await until(() => relay.seen, (seen) => seen.some((target) => /POST .*executions$/.test(target)));
-  await until(() => child.exitCode !== null || !child.kill('SIGINT'), Boolean);
+  // A signal that arrives while the process ends would replace its exit code.
+  await until(() => child.stderr.readableDidRead || !child.kill('SIGINT'), Boolean);
   const [, stderr, code] = await ended;
   expect([stderr, code]).toEqual(['skep: The server does not answer. The command may still run in the sandbox.\n', 1]);
 });
