@@ -50,8 +50,8 @@ export async function readFirstEntry(tar: Readable): Promise<FirstEntry | null> 
     if (chunk instanceof Buffer) {
       head = Buffer.concat([head, chunk]);
       first = firstEntry(head);
-    } else if (tar.readableEnded) throw new CommandError('The archive is not complete. Try again.');
-    else await Promise.race([once(tar, 'readable'), once(tar, 'end')]);
+    } else if (tar.closed) throw tar.errored ?? new CommandError('The archive is not complete. Try again.');
+    else await Promise.race([once(tar, 'readable'), once(tar, 'close')]);
   }
   tar.unshift(head);
   return first;
