@@ -21,7 +21,7 @@ export function logRequest(context: RequestContext): void {
     ...(caller === null && { client: clientAddress(request) }),
     ...(!response.writableFinished && response.statusCode !== 101 && { aborted: true }),
   };
-  // Health checks come every few seconds.
-  const isHealthCheck = fields.route === '/health' || fields.route === '/ready';
-  context.skep.logger[isHealthCheck ? 'debug' : 'info'](fields, 'request');
+  // Probes and scrapers come every few seconds.
+  const isRoutine = problem === null && fields.route !== null && ['/health', '/ready', '/metrics'].includes(fields.route);
+  context.skep.logger[isRoutine ? 'debug' : 'info'](fields, 'request');
 }

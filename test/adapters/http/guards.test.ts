@@ -65,11 +65,12 @@ describe('limits', () => {
 });
 
 describe('the log', () => {
-  test('has health checks at level debug, and the crash of a sandbox at level warn', async () => {
+  test('has probes and scrapes at level debug, and the crash of a sandbox at level warn', async () => {
     const world = await startWorld();
     world.lines.length = 0;
-    for (const path of ['/health', '/ready']) await world.client(null)('GET', path);
-    expect(world.lines.filter(({ message }) => message === 'request').map(({ level }) => level)).toEqual(['debug', 'debug']);
+    for (const path of ['/health', '/ready', '/metrics']) await world.client(null)('GET', path);
+    await world.client(world.keys.admin)('GET', '/metrics');
+    expect(world.lines.filter(({ message }) => message === 'request').map(({ level }) => level)).toEqual(['debug', 'debug', 'info', 'debug']);
     const { id } = object(await world.ann('POST', '/api/v1/sandboxes'));
     await until(async () => object(await world.ann('GET', `/api/v1/sandboxes/${String(id)}`))['status'], (status) => status === 'RUNNING');
     world.engine.crash(String(id));
