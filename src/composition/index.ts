@@ -28,6 +28,7 @@ export type { Reason, ReasonCode, ReasonData, ReasonOf } from '../domain/reason.
 export { absentSandbox, type ObservedSandbox } from '../domain/sandbox.ts';
 export { sandboxSpec, type SandboxSpecInput } from '../domain/sandbox-spec.ts';
 export type * from '../domain/agent.ts';
+export type * from '../domain/permission.ts';
 export type * from '../domain/conversation.ts';
 export type * from '../domain/event.ts';
 export type * from '../domain/admission-limits.ts';

@@ -2,7 +2,7 @@ import { render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { readableName } from './format.ts';
 import { Help, Palette, paletteTitle, shownOverlay, useShortcuts } from './overlays.tsx';
-import { asError, followChanges } from './live.ts';
+import { asError, followChanges } from './live-resources.ts';
 import { ConversationPage } from './pages/conversation.tsx';
 import { ConversationsPage } from './pages/conversations.tsx';
 import { KeysPage } from './pages/keys.tsx';

@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals';
 import { useLayoutEffect, useState } from 'preact/hooks';
 import { readableName } from './format.ts';
-import { useDebounced, useResource } from './live.ts';
+import { useDebounced, useResource } from './live-resources.ts';
 import { navigate, places } from './route.ts';
 import { canChange, currentSession, logOut } from './session.ts';
 import { Facts } from './ui/controls.tsx';

@@ -1,6 +1,6 @@
 import type { api } from '../client/index.ts';
 import { duration } from './format.ts';
-import { type Resource, useResource } from './live.ts';
+import { type Resource, useResource } from './live-resources.ts';
 import { currentSession } from './session.ts';
 
 /** Loads the sandbox specs; the first one is the default. */

@@ -1,7 +1,4 @@
-/** How an agent's requests for permission are answered: granted, left to the owner, or refused. */
-export const permissionPolicies = ['allow', 'ask', 'deny'] as const;
-
-export type PermissionPolicy = (typeof permissionPolicies)[number];
+import type { PermissionPolicy } from './permission.ts';
 
 /** The Agent Client Protocol, which every deployment has unless it chooses others. */
 export const defaultProtocol = 'acp';
@@ -57,19 +54,6 @@ export interface PlanEntry {
   readonly status: 'pending' | 'in_progress' | 'completed';
 }
 
-export interface PermissionOption {
-  readonly optionId: string;
-  readonly name: string;
-  readonly kind: 'allow_once' | 'allow_always' | 'reject_once' | 'reject_always';
-}
-
-export interface PermissionRequest {
-  readonly permissionId: string;
-  readonly toolCallId: string;
-  readonly title: string;
-  readonly options: readonly PermissionOption[];
-}
-
 /** How a turn ended. `failed`: the agent reported an error. `interrupted`: the agent or its connection ended. */
 export type TurnStopReason =
   | 'end_turn'
@@ -79,8 +63,3 @@ export type TurnStopReason =
   | 'cancelled'
   | 'failed'
   | 'interrupted';
-
-export function chooseOption(policy: Exclude<PermissionPolicy, 'ask'>, options: readonly PermissionOption[]): PermissionOption | null {
-  const [once, always] = policy === 'allow' ? ['allow_once', 'allow_always'] : ['reject_once', 'reject_always'];
-  return options.find(({ kind }) => kind === once) ?? options.find(({ kind }) => kind === always) ?? null;
-}

@@ -1,4 +1,4 @@
-import type { PermissionPolicy, PermissionRequest } from './agent.ts';
+import type { PermissionPolicy, PermissionRequest } from './permission.ts';
 import type { PullRequest, StartPoint } from './change.ts';
 import type { ConversationMicroagent } from './applicable-microagents.ts';
 import type { Reason } from './reason.ts';

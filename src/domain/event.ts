@@ -1,4 +1,5 @@
-import type { MessageChannel, MessageRole, PermissionRequest, PlanEntry, ToolCall, TurnStopReason } from './agent.ts';
+import type { MessageChannel, MessageRole, PlanEntry, ToolCall, TurnStopReason } from './agent.ts';
+import type { PermissionRequest } from './permission.ts';
 import type { ChangeCounts } from './change.ts';
 import {
   type Conversation, type ConversationStartStatus, type AgentStatus, type QueuedMessage, textOf,

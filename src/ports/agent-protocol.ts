@@ -1,4 +1,5 @@
-import type { MessageChannel, PermissionRequest, PlanEntry, ToolCall, TurnStopReason } from '../domain/agent.ts';
+import type { MessageChannel, PlanEntry, ToolCall, TurnStopReason } from '../domain/agent.ts';
+import type { PermissionRequest } from '../domain/permission.ts';
 import type { Message } from '../domain/conversation.ts';
 import type { EventData } from '../domain/event.ts';
 import { Refusal } from '../domain/failure.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { inSnakeCase } from '../../src/adapters/shared/letter-case.ts';
+import { inSnakeCase } from '../../src/adapters/shared/snake-case.ts';
 import {
   finding, type FindingCode, type FindingData, findings, findingsText, hasFailed,
 } from '../../src/composition/executable/doctor-findings.ts';

@@ -1,7 +1,7 @@
 import { deepEqual, equal } from 'node:assert/strict';
 import { explained } from '../../src/domain/reason.ts';
 import { type Conversation, conversationStartStatuses, agentStatuses } from '../../src/domain/conversation.ts';
-import { permissionPolicies } from '../../src/domain/agent.ts';
+import { permissionPolicies } from '../../src/domain/permission.ts';
 import { unlimited } from '../../src/domain/admission-limits.ts';
 import type { ContractCase } from './contract.ts';
 import { conversationChangeCases, someChanges } from './conversation-store-changes.ts';

@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import type { api, SkepClient } from '../../client/index.ts';
-import { clientOf, CommandError, type Common, notice, print, printBody, stopSignal, table } from './console.ts';
+import { clientOf, CommandError, type Common, notice, print, printBody, stopSignal } from './console.ts';
+import { table } from './tables.ts';
 import { safeLine, safeText } from './safe-text.ts';
 
 const changesPath = '/api/v1/app-conversations/{id}/changes';

@@ -3,9 +3,8 @@ import type { api, SkepClient } from '../../client/index.ts';
 import { addPair, addStartOptions, startBody, type StartOptions, toSeconds } from './arguments.ts';
 import { addChanges } from './changes.ts';
 import { addChat } from './chat-command.ts';
-import {
-  clientOf, CommandError, type Common, conversationTable, notice, olderNotice, print, recordText, sandboxTable, subcommand, table,
-} from './console.ts';
+import { clientOf, CommandError, type Common, notice, olderNotice, print, subcommand } from './console.ts';
+import { conversationTable, recordText, sandboxTable, table } from './tables.ts';
 import { addCopy } from './copy.ts';
 import { addExecutions } from './exec-command.ts';
 import { addLogs } from './logs.ts';

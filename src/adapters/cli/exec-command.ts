@@ -7,9 +7,9 @@ import { addVariable, variableHelp } from './arguments.ts';
 import { commandName } from '../../client/command-name.ts';
 import { loginShell } from '../../client/executions.ts';
 import {
-  clientOf, CommandError, type Common, duplicateSignalMs, exitOnOutputError, followOptions, notice, olderNotice, print, subcommand, table,
-  urlHelp,
+  clientOf, CommandError, type Common, duplicateSignalMs, exitOnOutputError, followOptions, notice, olderNotice, print, subcommand, urlHelp,
 } from './console.ts';
+import { table } from './tables.ts';
 import { safeLine } from './safe-text.ts';
 
 /** Adds the commands about programs in a sandbox. `exec` works as `docker exec`: options after the command belong to the command. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { camelCase, type CamelCase } from '../shared/letter-case.ts';
+import { camelCase, type CamelCase } from '../shared/snake-case.ts';
 import { toTimestamp } from './common-schemas.ts';
 
 /** The input from which a value of the schema is made: names in camel case, times in milliseconds since the epoch. */

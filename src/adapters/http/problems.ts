@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import { Failure, isFailure, type AnyFailure, type FailureContexts } from '../../domain/failure.ts';
 import { sentenceOf, sentenceOfFailure } from '../shared/status-and-error-messages.ts';
-import { snakeCase } from '../shared/letter-case.ts';
+import { snakeCase } from '../shared/snake-case.ts';
 import { presentReason, type ValidationProblem } from './common-schemas.ts';
 
 /** The problems of HTTP itself. Use cases do not have them. */

@@ -1,7 +1,7 @@
 import { type DestinationStream, type Level, pino } from 'pino';
 import { isFailure } from '../../domain/failure.ts';
 import type { LogFields, Logger } from '../../ports/logger.ts';
-import { inSnakeCase } from '../shared/letter-case.ts';
+import { inSnakeCase } from '../shared/snake-case.ts';
 
 interface PinoLoggerOptions {
   readonly level: Level | 'silent';

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { type PermissionRequest, toolCallStatuses } from '../../domain/agent.ts';
+import { toolCallStatuses } from '../../domain/agent.ts';
+import type { PermissionRequest } from '../../domain/permission.ts';
 import { omissionReasons } from '../../domain/applicable-microagents.ts';
 import { conversationStartStatuses, agentStatuses } from '../../domain/conversation.ts';
 import type { EventActor, EventData, EventKind } from '../../domain/event.ts';

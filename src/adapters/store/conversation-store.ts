@@ -1,6 +1,6 @@
 import type { OwnerScope } from '../../domain/principal.ts';
 import { sql } from 'kysely';
-import { permissionPolicies } from '../../domain/agent.ts';
+import { permissionPolicies } from '../../domain/permission.ts';
 import { isUnsettled } from '../../domain/conversation-next-step.ts';
 import {
   type Conversation, type ConversationSortOrder, conversationStartStatuses, agentStatuses, foldTitle,

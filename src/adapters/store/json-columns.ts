@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
-import { defaultAgentTimes, permissionPolicies } from '../../domain/agent.ts';
+import { defaultAgentTimes } from '../../domain/agent.ts';
+import { permissionPolicies } from '../../domain/permission.ts';
 import { type ChangeList, fileChangeStatuses, type PullRequest, type StartPoint } from '../../domain/change.ts';
 import type { ConversationMicroagent } from '../../domain/applicable-microagents.ts';
 import type { QueuedMessage, StartedMessage } from '../../domain/conversation.ts';

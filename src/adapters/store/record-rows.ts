@@ -1,7 +1,7 @@
 import { type Compilable, type RawBuilder, type SelectQueryBuilder, sql, type UpdateQueryBuilder, type UpdateResult } from 'kysely';
 import type { LimitReached } from '../../domain/admission-limits.ts';
 import { isDamagedRecord } from '../../domain/failure.ts';
-import { camelCase, type SnakeCase, snakeCase } from '../shared/letter-case.ts';
+import { camelCase, type SnakeCase, snakeCase } from '../shared/snake-case.ts';
 import { type Database, type Db, storeUnavailable } from './database.ts';
 
 /** A boolean is stored as 0 or 1, an array or object as JSON text. */

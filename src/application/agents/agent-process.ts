@@ -3,7 +3,7 @@ import type { AgentStreams } from '../../ports/agent-protocol.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { OpenExecution, StreamOffsets } from '../../ports/sandbox-executions.ts';
 import { waitAtMost } from '../timers.ts';
-import type { MemoryShare } from './agent-memory.ts';
+import type { MemoryShare } from './agent-memory-limit.ts';
 import type { SecretRedactor } from '../secrets.ts';
 
 /** How long to wait for an agent's exit code after the end of its output, and then for the end of its standard error. */

@@ -8,7 +8,7 @@ import type { OpenExecution } from '../../ports/sandbox-executions.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { Secrets } from '../../ports/secrets.ts';
 import { timeout, unlessAborted } from '../timers.ts';
-import type { AgentMemory } from './agent-memory.ts';
+import type { AgentMemory } from './agent-memory-limit.ts';
 import { AgentProcess } from './agent-process.ts';
 import { LiveAgent, RedactingAgentClient } from './live-agent.ts';
 import { redactorOf, resolveSecrets, type SecretRedactor } from '../secrets.ts';

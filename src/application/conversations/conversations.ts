@@ -1,5 +1,5 @@
 import type { ConversationLimits } from '../../domain/conversation-limits.ts';
-import type { AgentMemory } from '../agents/agent-memory.ts';
+import type { AgentMemory } from '../agents/agent-memory-limit.ts';
 import type { Bound } from '../use-cases.ts';
 import type { Events } from '../events/events.ts';
 import type { Repositories } from '../repositories/repositories.ts';

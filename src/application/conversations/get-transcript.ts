@@ -1,4 +1,5 @@
-import type { MessageRole, PermissionOption, PermissionRequest, ToolCall, TurnStopReason } from '../../domain/agent.ts';
+import type { MessageRole, ToolCall, TurnStopReason } from '../../domain/agent.ts';
+import type { PermissionOption, PermissionRequest } from '../../domain/permission.ts';
 import type { Event, EventActor } from '../../domain/event.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import type { Reason } from '../../domain/reason.ts';

@@ -1,4 +1,4 @@
-import type { PermissionPolicy } from '../../domain/agent.ts';
+import type { PermissionPolicy } from '../../domain/permission.ts';
 import { newConversation, type Conversation, type Message } from '../../domain/conversation.ts';
 import { eventOf, messageBody, statusEvents } from '../../domain/event.ts';
 import { Failure } from '../../domain/failure.ts';

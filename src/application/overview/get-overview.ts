@@ -6,7 +6,7 @@ import type { OwnerScope } from '../../domain/principal.ts';
 import type { SandboxLimits } from '../../domain/admission-limits.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { ConversationCount } from '../../ports/conversation-store.ts';
-import type { AgentMemory } from '../agents/agent-memory.ts';
+import type { AgentMemory } from '../agents/agent-memory-limit.ts';
 import type { CoreDeps } from '../use-cases.ts';
 import type { DiskWatch } from '../sandboxes/disk-watch.ts';
 import type { ForecastAction, IdleForecast } from '../sandboxes/idle-forecast.ts';

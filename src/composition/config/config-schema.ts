@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { dockerSpecSchema } from '../../adapters/sandbox-runtime/docker/spec-options.ts';
-import { inCamelCase } from '../../adapters/shared/letter-case.ts';
+import { inCamelCase } from '../../adapters/shared/snake-case.ts';
 import { dnsLabel } from '../../domain/dns-label.ts';
-import { defaultAgentTimes, permissionPolicies } from '../../domain/agent.ts';
+import { defaultAgentTimes } from '../../domain/agent.ts';
+import { permissionPolicies } from '../../domain/permission.ts';
 import {
   defaultIsolation, defaultReadyWithinMs, defaultResources, defaultRest, type ReadinessRule, sandboxSpec, type SandboxSpec, wakesOnAccess,
 } from '../../domain/sandbox-spec.ts';

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { inCamelCase } from '../../adapters/shared/letter-case.ts';
+import { inCamelCase } from '../../adapters/shared/snake-case.ts';
 import { isUnencryptedRemote } from '../../adapters/shared/plain-http.ts';
 import type { CheckedOptions, GitHubApp, GitOptions } from '../skep-options.ts';
 import type { Mistake } from './config-mistakes.ts';

@@ -1,5 +1,5 @@
 import type { ShownSetting } from '../../adapters/http/routes/overview.ts';
-import { inSnakeCase } from '../../adapters/shared/letter-case.ts';
+import { inSnakeCase } from '../../adapters/shared/snake-case.ts';
 import { durationUnits, formatQuantity, sizeUnits } from '../../client/quantities.ts';
 import { maskUrlPasswords } from '../../domain/credentials.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';

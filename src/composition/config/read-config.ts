@@ -1,6 +1,6 @@
 import { defaultRequestsPerMinute, defaultStreamsPerKey } from '../../adapters/http/http-options.ts';
 import { defaultConnectionsPerSandbox } from '../../adapters/proxy/proxy-options.ts';
-import { inCamelCase } from '../../adapters/shared/letter-case.ts';
+import { inCamelCase } from '../../adapters/shared/snake-case.ts';
 import type { GitOptions } from '../skep-options.ts';
 import { ConfigError, type ConfigProblem } from './config-error.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';

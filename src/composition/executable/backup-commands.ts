@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { CommandError, type JsonOption, print } from '../../adapters/cli/console.ts';
-import { inSnakeCase } from '../../adapters/shared/letter-case.ts';
+import { inSnakeCase } from '../../adapters/shared/snake-case.ts';
 import type { RestoredStore } from '../../adapters/store/sqlite/index.ts';
 import { commandName } from '../../client/command-name.ts';
 import { defaultQuarantineForMs } from '../../domain/quarantine.ts';

@@ -1,7 +1,7 @@
 import { createServer } from 'node:net';
 import { z } from 'zod';
 import { type JsonOption, localUrl, print } from '../../adapters/cli/console.ts';
-import { inSnakeCase } from '../../adapters/shared/letter-case.ts';
+import { inSnakeCase } from '../../adapters/shared/snake-case.ts';
 import { packageVersion } from '../../adapters/shared/package-version.ts';
 import type { SqliteContents } from '../../adapters/store/sqlite/index.ts';
 import { quarantineOwner } from '../../domain/quarantine.ts';

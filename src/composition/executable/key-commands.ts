@@ -1,4 +1,5 @@
-import { type JsonOption, print, table } from '../../adapters/cli/console.ts';
+import { type JsonOption, print } from '../../adapters/cli/console.ts';
+import { table } from '../../adapters/cli/tables.ts';
 import { presentKey, presentNewKey } from '../../adapters/http/routes/keys.ts';
 import { commandName } from '../../client/command-name.ts';
 import { Failure, isFailure } from '../../domain/failure.ts';

@@ -21,7 +21,7 @@ const containerWorkspace = sandboxSpec({
 /** Returns a spec with a small program that serves the workspace's files. The program runs on Skep's own Node, so it needs nothing else. */
 function servedWorkspace(): SandboxSpec {
   // The program is next to this file, as source in a checkout and built in a package.
-  const program = new URL(`default-sandbox-server${extname(import.meta.url)}`, import.meta.url);
+  const program = new URL(`default-spec-file-server${extname(import.meta.url)}`, import.meta.url);
   return sandboxSpec({
     id: 'workspace',
     description: "A workspace whose files are served, read-only, to whoever sends the sandbox's key in X-Session-API-Key",

@@ -1,5 +1,5 @@
 import type { Bind } from 'inversify';
-import type { AgentMemory } from '../../application/agents/agent-memory.ts';
+import type { AgentMemory } from '../../application/agents/agent-memory-limit.ts';
 import type { Agents } from '../../application/agents/agents.ts';
 import type { ConversationReconciler } from '../../application/conversations/conversation-reconciler.ts';
 import type { ExecutionReconciler } from '../../application/executions/execution-reconciler.ts';

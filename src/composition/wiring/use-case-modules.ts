@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os';
 import { type Bind, ContainerModule } from 'inversify';
 import { LRUCache } from 'lru-cache';
 import { KeyedMutex } from '../../adapters/shared/keyed-mutex.ts';
-import { AgentMemory, defaultAgentMemoryBytes } from '../../application/agents/agent-memory.ts';
+import { AgentMemory, defaultAgentMemoryBytes } from '../../application/agents/agent-memory-limit.ts';
 import { Agents } from '../../application/agents/agents.ts';
 import { ConversationReconciler } from '../../application/conversations/conversation-reconciler.ts';
 import { type ConversationDeps, conversationUseCases } from '../../application/conversations/conversations.ts';

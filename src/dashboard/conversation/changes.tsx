@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { api, Conversation } from '../../client/index.ts';
 import { plural, readableName } from '../format.ts';
-import { useResource } from '../live.ts';
+import { useResource } from '../live-resources.ts';
 import { canChange, currentSession } from '../session.ts';
 import { DownloadButton, toast } from '../ui/actions.tsx';
 import { Button, Checkbox, Field, ExternalLink, Time } from '../ui/controls.tsx';

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 import type { api } from '../../client/index.ts';
-import { followEvents } from '../live.ts';
+import { followEvents } from '../live-resources.ts';
 import { currentSession } from '../session.ts';
 import { Transcript } from './transcript.ts';
 

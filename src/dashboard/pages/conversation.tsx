@@ -6,7 +6,7 @@ import { Details } from '../conversation/details.tsx';
 import { EntryRow } from '../conversation/entries.tsx';
 import { TranscriptSource } from '../conversation/transcript-source.ts';
 import { VirtualLog } from '../conversation/virtual-log.tsx';
-import { useResource } from '../live.ts';
+import { useResource } from '../live-resources.ts';
 import { navigate, route } from '../route.ts';
 import { canChange, currentSession } from '../session.ts';
 import { toastFailure } from '../ui/actions.tsx';

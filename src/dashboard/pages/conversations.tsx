@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { api } from '../../client/index.ts';
 import { draftOf, useDraft, withoutSent } from '../drafts.ts';
-import { useDebounced, useResource } from '../live.ts';
+import { useDebounced, useResource } from '../live-resources.ts';
 import { navigate, route, setQuery } from '../route.ts';
 import { canChange, currentSession } from '../session.ts';
 import { defaultSpecLabel, useSpecs } from '../specs.ts';

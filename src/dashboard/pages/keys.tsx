@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { api } from '../../client/index.ts';
-import { useResource } from '../live.ts';
+import { useResource } from '../live-resources.ts';
 import { canChange, currentSession } from '../session.ts';
 import { CopyButton } from '../ui/actions.tsx';
 import { Button, Field, Select, Status, Table, Time } from '../ui/controls.tsx';

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { asError } from '../live.ts';
+import { asError } from '../live-resources.ts';
 import { loginNotice, logIn } from '../session.ts';
 import { useAction } from '../ui/actions.tsx';
 import { Button, Checkbox, Field } from '../ui/controls.tsx';

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { api } from '../../client/index.ts';
-import { useResource } from '../live.ts';
+import { useResource } from '../live-resources.ts';
 import { navigate, route } from '../route.ts';
 import { canChange, currentSession } from '../session.ts';
 import { Button, Facts, Link, Time } from '../ui/controls.tsx';

@@ -1,6 +1,6 @@
 import type { api } from '../../client/index.ts';
 import { bytes, milliseconds, orNone, plural, relativeTime, readableName } from '../format.ts';
-import { useInterval, useResource } from '../live.ts';
+import { useInterval, useResource } from '../live-resources.ts';
 import { currentSession } from '../session.ts';
 import { Link, Meter, Status, Time } from '../ui/controls.tsx';
 import { Loaded, Page } from '../ui/page.tsx';

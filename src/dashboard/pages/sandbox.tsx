@@ -5,7 +5,7 @@ import { Overview } from '../sandbox/overview.tsx';
 import { Ports } from '../sandbox/ports.tsx';
 import { TerminalTab } from '../sandbox/terminal-tab.tsx';
 import { sandboxStatusName } from '../format.ts';
-import { useResource } from '../live.ts';
+import { useResource } from '../live-resources.ts';
 import { navigate, route } from '../route.ts';
 import { canChange, currentSession } from '../session.ts';
 import { useSpecs } from '../specs.ts';

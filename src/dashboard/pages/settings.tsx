@@ -1,6 +1,6 @@
 import type { api } from '../../client/index.ts';
 import { readableName } from '../format.ts';
-import { useResource } from '../live.ts';
+import { useResource } from '../live-resources.ts';
 import { currentSession, logOut } from '../session.ts';
 import { theme } from '../theme.ts';
 import { Button, type Column, Facts, Field, Select, Table } from '../ui/controls.tsx';

@@ -2,7 +2,7 @@ import { useLayoutEffect, useState } from 'preact/hooks';
 import { isFailure, type Sandbox } from '../../client/index.ts';
 import { useDraft } from '../drafts.ts';
 import { bytes } from '../format.ts';
-import { useResource } from '../live.ts';
+import { useResource } from '../live-resources.ts';
 import { canChange } from '../session.ts';
 import { ActionButton, DownloadButton, toast } from '../ui/actions.tsx';
 import { Button } from '../ui/controls.tsx';

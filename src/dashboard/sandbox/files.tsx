@@ -1,7 +1,7 @@
 import { useRef } from 'preact/hooks';
 import { type api, isFailure, type Sandbox } from '../../client/index.ts';
 import { bytes, plural } from '../format.ts';
-import { useResource } from '../live.ts';
+import { useResource } from '../live-resources.ts';
 import { route } from '../route.ts';
 import { canChange } from '../session.ts';
 import { DownloadButton, toast, useAction } from '../ui/actions.tsx';

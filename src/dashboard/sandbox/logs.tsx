@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { partsOf } from '../../client/byte-stream.ts';
 import { connectionLost } from '../../client/failures.ts';
 import type { Sandbox } from '../../client/index.ts';
-import { whileVisible } from '../live.ts';
+import { whileVisible } from '../live-resources.ts';
 import { currentSession } from '../session.ts';
 import { DownloadButton } from '../ui/actions.tsx';
 import { Failed } from '../ui/page.tsx';

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { api, Sandbox } from '../../client/index.ts';
 import { bytes, orNone, sandboxStatusName } from '../format.ts';
-import { useResource } from '../live.ts';
+import { useResource } from '../live-resources.ts';
 import { currentSession } from '../session.ts';
 import { idlePolicyText } from '../specs.ts';
 import { Facts, Link, Status, Time } from '../ui/controls.tsx';

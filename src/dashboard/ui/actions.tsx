@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals';
 import { useState } from 'preact/hooks';
 import { isFailure } from '../../client/index.ts';
-import { asError } from '../live.ts';
+import { asError } from '../live-resources.ts';
 import { Button, type ButtonProps } from './controls.tsx';
 import { Icon } from './icons.tsx';
 

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { absoluteTime, relativeTime, readableName } from '../format.ts';
-import { useInterval } from '../live.ts';
+import { useInterval } from '../live-resources.ts';
 import { href, type Query, route } from '../route.ts';
 import { Icon, type IconName } from './icons.tsx';
 

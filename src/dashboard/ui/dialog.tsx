@@ -2,7 +2,7 @@ import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { Button } from './controls.tsx';
-import { asError } from '../live.ts';
+import { asError } from '../live-resources.ts';
 import { useAction } from './actions.tsx';
 
 interface DialogProps {

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { isFailure } from '../../client/index.ts';
-import type { Resource } from '../live.ts';
+import type { Resource } from '../live-resources.ts';
 import { Button, Link } from './controls.tsx';
 import { Icon, type IconName } from './icons.tsx';
 

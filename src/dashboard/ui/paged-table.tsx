@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import type { api } from '../../client/index.ts';
-import { useResource } from '../live.ts';
+import { useResource } from '../live-resources.ts';
 import { Button, Table, type TableProps } from './controls.tsx';
 import { Loaded } from './page.tsx';
 

@@ -1,5 +1,5 @@
 import { useId } from 'preact/hooks';
-import { useDebounced, useResource } from '../live.ts';
+import { useDebounced, useResource } from '../live-resources.ts';
 import { currentSession } from '../session.ts';
 
 interface RepositoryInputProps {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { safeLine, safeText } from '../../../src/adapters/cli/safe-text.ts';
-import { table } from '../../../src/adapters/cli/console.ts';
+import { table } from '../../../src/adapters/cli/tables.ts';
 
 describe('text that Skep did not write', () => {
   test.each([

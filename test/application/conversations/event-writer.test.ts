@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createInMemoryStore } from '../../../src/adapters/store/sqlite/index.ts';
-import { AgentMemory } from '../../../src/application/agents/agent-memory.ts';
+import { AgentMemory } from '../../../src/application/agents/agent-memory-limit.ts';
 import { EventWriter } from '../../../src/application/conversations/turns/event-writer.ts';
 import { follow } from '../../../src/application/events/events.ts';
 import { Failure } from '../../../src/domain/failure.ts';

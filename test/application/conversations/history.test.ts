@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { TranscriptEntry } from '../../../src/application/conversations/conversations.ts';
-import type { PermissionOption } from '../../../src/domain/agent.ts';
+import type { PermissionOption } from '../../../src/domain/permission.ts';
 import { type EventBody, eventOf, messageBody } from '../../../src/domain/event.ts';
 import { createReady, failureOf } from './support.ts';
 import { createOne, plain, said, told, until, type WorldOptions } from './world.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { PermissionOption } from '../../../src/domain/agent.ts';
+import type { PermissionOption } from '../../../src/domain/permission.ts';
 import { createReady, failureOf } from './support.ts';
 import { calm, said, told, until } from './world.ts';
 

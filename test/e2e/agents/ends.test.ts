@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createAcpProtocol } from '../../../src/adapters/agent-protocol/acp/index.ts';
 import { createSystemClock } from '../../../src/adapters/clock/system-clock.ts';
-import { AgentMemory } from '../../../src/application/agents/agent-memory.ts';
+import { AgentMemory } from '../../../src/application/agents/agent-memory-limit.ts';
 import { Agents } from '../../../src/application/agents/agents.ts';
 import type { LiveAgent } from '../../../src/application/agents/live-agent.ts';
 import { newSandbox } from '../../../src/domain/sandbox.ts';

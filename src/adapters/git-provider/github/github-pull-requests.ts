@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { PullRequest } from '../../../domain/change.ts';
 import type { PullRequestRequest, RepositoryInfo } from '../../../ports/git-provider.ts';
-import { hostMessage } from '../../shared/host-message.ts';
+import { hostMessage } from '../../shared/git-host-message.ts';
 import { parseJson } from '../../shared/json.ts';
 import { type HttpResponse } from '../retrying-http-client.ts';
 import { type OpenPullRequest, openPullRequest } from '../pull-requests.ts';

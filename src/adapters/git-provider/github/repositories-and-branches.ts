@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Branch, HostPage, HostPageRequest, ListedRepository } from '../../../ports/git-provider.ts';
-import { itemsPerHostPage, pageOfHost } from '../host-pages.ts';
+import { itemsPerHostPage, pageOfHost } from '../paging.ts';
 import { linkIn, Oid } from '../response-fields.ts';
 import type { GitHubApi } from './github-api.ts';
 import { failed, notFound, parseResponse } from './github-failures.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { prefixOf, type TreeFile } from '../incremental-listing.ts';
 import { CommitDate, linkIn, Oid } from '../response-fields.ts';
-import { itemsPerHostPage } from '../host-pages.ts';
+import { itemsPerHostPage } from '../paging.ts';
 import { type GitHubApi, sameOriginUrl } from './github-api.ts';
 import { failed, malformed, notFound, parseResponse, tooLarge } from './github-failures.ts';
 import { fullName, parseName, readHead, type RepositoryName, type RepositorySource } from './github-listing.ts';

@@ -2,7 +2,7 @@ import { createRequesterFn } from '@gitbeaker/requester-utils';
 import { Branches, Commits, MergeRequests, Projects, Repositories } from '@gitbeaker/rest';
 import { jsonOrNull } from '../../shared/json.ts';
 import { linkIn } from '../response-fields.ts';
-import { itemsPerHostPage } from '../host-pages.ts';
+import { itemsPerHostPage } from '../paging.ts';
 import { createHttpClient, type HttpRequest, type HttpResponse, isOfOrigin, rateLimitIn } from '../retrying-http-client.ts';
 import { ListedBranch, Commit, HeadCommit, MergeRequest, type PageName, pageOf, Project, TreeEntry, Version } from './gitlab-responses.ts';
 import type { HostUrl, ResolvedOptions } from './gitlab-provider.ts';

@@ -1,5 +1,5 @@
 import { parseRepositoryName } from '../../../domain/repository-name.ts';
-import { itemsPerHostPage } from '../host-pages.ts';
+import { itemsPerHostPage } from '../paging.ts';
 import { type CachedFile, type Head, type ListingSource, prefixOf, type TreeFile } from '../incremental-listing.ts';
 import type { Commit, HeadCommit, Page, PageName } from './gitlab-responses.ts';
 import type { ApiFor, GitLabApi, HistoryQuery, ProjectName } from './gitlab-api.ts';

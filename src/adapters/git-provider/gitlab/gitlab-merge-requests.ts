@@ -1,6 +1,6 @@
 import type { PullRequest } from '../../../domain/change.ts';
 import type { PullRequestRequest } from '../../../ports/git-provider.ts';
-import { hostMessage } from '../../shared/host-message.ts';
+import { hostMessage } from '../../shared/git-host-message.ts';
 import { openPullRequest } from '../pull-requests.ts';
 import { infoOf, type MergeRequest, type PageName, type Project } from './gitlab-responses.ts';
 import type { GitLabApi } from './gitlab-api.ts';

@@ -1,5 +1,5 @@
 import type { Branch, HostPage, HostPageRequest, ListedRepository } from '../../../ports/git-provider.ts';
-import { pageOfHost } from '../host-pages.ts';
+import { pageOfHost } from '../paging.ts';
 import type { GitLabApi } from './gitlab-api.ts';
 import { rethrowForbidden } from './gitlab-failures.ts';
 import { requireProjectName } from './gitlab-listing.ts';

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import type { ConversationView } from '../../../application/conversations/conversations.ts';
-import { permissionPolicies } from '../../../domain/agent.ts';
+import { permissionPolicies } from '../../../domain/permission.ts';
 import { conversationSortOrders, conversationStartStatuses, agentStatuses } from '../../../domain/conversation.ts';
 import { sandboxStatusSchema } from '../../shared/event-data-schemas.ts';
-import { inCamelCase } from '../../shared/letter-case.ts';
+import { inCamelCase } from '../../shared/snake-case.ts';
 import {
   claimOf, idempotencyHeaders, list, locationHeader, repositoryName, resourceId, statusFields, statusFieldsOf, text, timeQuery, timestamp,
 } from '../common-schemas.ts';

@@ -4,7 +4,7 @@ import type { EventsWanted } from '../../../application/events/events.ts';
 import { Failure } from '../../../domain/failure.ts';
 import { eventKinds, type Event, type EventData, type EventKind, statusChangeKinds } from '../../../domain/event.ts';
 import { eventActors, eventDataSchemas } from '../../shared/event-data-schemas.ts';
-import { camelCase, inSnakeCase, type InSnakeCase, snakeCase } from '../../shared/letter-case.ts';
+import { camelCase, inSnakeCase, type InSnakeCase, snakeCase } from '../../shared/snake-case.ts';
 import { list, presentStatus, resourceId, statusFields, timestamp, toTimestamp, wholeNumber } from '../common-schemas.ts';
 import { operation, StreamedBody } from '../operation.ts';
 import { pageQuery, pageSchema, readPage } from '../page-token.ts';

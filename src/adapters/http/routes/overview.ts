@@ -5,7 +5,7 @@ import { type Conversation, conversationStartStatuses, agentStatuses } from '../
 import { usedPercentOf } from '../../../domain/disk-pressure.ts';
 import { quarantineOwner } from '../../../domain/quarantine.ts';
 import { type Sandbox, sandboxStatuses } from '../../../domain/sandbox.ts';
-import type { InCamelCase } from '../../shared/letter-case.ts';
+import type { InCamelCase } from '../../shared/snake-case.ts';
 import { presentReason, statusFields, statusFieldsOf, statusReason, timestamp } from '../common-schemas.ts';
 import { operation } from '../operation.ts';
 import { presenter } from '../presenter.ts';

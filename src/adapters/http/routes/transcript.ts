@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { TranscriptEntry } from '../../../application/conversations/conversations.ts';
-import { type PermissionOption, toolCallStatuses } from '../../../domain/agent.ts';
+import { toolCallStatuses } from '../../../domain/agent.ts';
+import type { PermissionOption } from '../../../domain/permission.ts';
 import type { Reason } from '../../../domain/reason.ts';
 import { eventActors } from '../../shared/event-data-schemas.ts';
 import { sentenceOf } from '../../shared/status-and-error-messages.ts';

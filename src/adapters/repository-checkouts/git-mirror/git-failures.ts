@@ -2,7 +2,7 @@ import type { Reason } from '../../../domain/reason.ts';
 import { Failure } from '../../../domain/failure.ts';
 import type { CheckoutRequest } from '../../../ports/repository-checkouts.ts';
 import type { GitExit, GitResult } from '../../shared/git-process.ts';
-import { hostMessage, withoutSecrets } from '../../shared/host-message.ts';
+import { hostMessage, withoutSecrets } from '../../shared/git-host-message.ts';
 import { defaultRateLimitMs, longestRateLimitMs, providerFailures } from '../../shared/provider-failures.ts';
 import { isUrl } from './mirror-git.ts';
 

@@ -20,7 +20,7 @@ import {
   beginCommand, keptMark, killCommand, killLeftoversCommand, markVariable, newMark, noLeader, shellCommand, shellLine,
 } from './shell-scripts.ts';
 import type { SandboxWatch } from './sandbox-watch.ts';
-import { type BegunExecution, type RefusedCommand, type ShellCommand, WaitingShells } from './waiting-shells.ts';
+import { type BegunExecution, type RefusedCommand, type ShellCommand, ShellPool } from './shell-pool.ts';
 
 /** How to run a command, if not with plain pipes. */
 interface ExecutionForm {
@@ -53,7 +53,7 @@ export class ContainerCommands {
   /** By container: kills what earlier processes of Skep left in it. Not set after a failure. */
   readonly #cleared = new LRUCache<string, Promise<number | null>>({ max: 10_000 });
   readonly #own = new Set<OwnExecution>();
-  readonly #shells = new WaitingShells();
+  readonly #shells = new ShellPool();
   readonly #pending = new Set<Promise<unknown>>();
   /** Fires when nobody waits any more for executions to begin. */
   readonly #left = new AbortController();

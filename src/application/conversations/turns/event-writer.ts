@@ -2,7 +2,7 @@ import type { EventDraft } from '../../../domain/event.ts';
 import { canonicalJson } from '../../../domain/fingerprint.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import type { EventStore } from '../../../ports/event-store.ts';
-import type { MemoryShare } from '../../agents/agent-memory.ts';
+import type { MemoryShare } from '../../agents/agent-memory-limit.ts';
 import { retryThroughStoreOutage } from '../../timers.ts';
 
 export interface EventWriterDeps {

@@ -1,4 +1,5 @@
-import type { PermissionRequest, TurnStopReason } from '../../../domain/agent.ts';
+import type { TurnStopReason } from '../../../domain/agent.ts';
+import type { PermissionRequest } from '../../../domain/permission.ts';
 import { statusAfterTurn } from '../../../domain/conversation-next-step.ts';
 import type { Conversation, QueuedMessage } from '../../../domain/conversation.ts';
 import type { EventActor, EventBody } from '../../../domain/event.ts';

@@ -1,4 +1,4 @@
-import { chooseOption, type PermissionRequest } from '../../../domain/agent.ts';
+import { chooseOption, type PermissionRequest } from '../../../domain/permission.ts';
 import { isEnded } from '../../../domain/conversation.ts';
 import type { Reason } from '../../../domain/reason.ts';
 import type { AgentPermission } from '../../../ports/agent-protocol.ts';

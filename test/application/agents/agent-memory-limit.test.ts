@@ -2,7 +2,7 @@ import { setImmediate as tick } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { createAcpProtocol } from '../../../src/adapters/agent-protocol/acp/index.ts';
 import { createInMemoryStore } from '../../../src/adapters/store/sqlite/index.ts';
-import { AgentMemory, type MemoryShare } from '../../../src/application/agents/agent-memory.ts';
+import { AgentMemory, type MemoryShare } from '../../../src/application/agents/agent-memory-limit.ts';
 import { Agents } from '../../../src/application/agents/agents.ts';
 import { TurnRecorder } from '../../../src/application/conversations/turns/turn-recorder.ts';
 import { newConversation } from '../../../src/domain/conversation.ts';

@@ -3,7 +3,7 @@ import { raceSignal } from '../../shared/timeout.ts';
 import type { HostExecution } from '../execution-host.ts';
 import { maxCertainCode } from '../execution-reader.ts';
 import type { OwnExecution } from './execution.ts';
-import { type MarkedOutput, splitAtMarks } from './marked-output.ts';
+import { type MarkedOutput, splitAtMarks } from './shell-output.ts';
 
 /** How long a shell waits for its next command. */
 const waitMs = 60_000;
@@ -35,7 +35,7 @@ export interface ShellCommand {
  * Runs commands in shells that stay in the containers for a time, see `shellCommand`. Only the first command of a shell waits until the
  * engine has started a process.
  */
-export class WaitingShells {
+export class ShellPool {
   /** The lines that the shells add to the outputs begin with it. Its first byte is rare, which keeps the search for it fast. */
   readonly mark = `\u001e${randomUUID()}`;
   /** By container. A second one in a container would rarely be needed. */
