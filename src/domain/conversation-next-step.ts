@@ -112,17 +112,27 @@ export type WorkStep =
   | { readonly kind: 'resume-sandbox' }
   | { readonly kind: 'await-sandbox' }
   | { readonly kind: 'start-agent'; readonly sandbox: Sandbox }
-  | { readonly kind: 'run-turn'; readonly sandbox: Sandbox; readonly message: QueuedMessage };
+  /** Without a message, the turn is the work that the agent has begun by itself. */
+  | { readonly kind: 'run-turn'; readonly sandbox: Sandbox; readonly message: QueuedMessage | null };
 
-/** Called only while this process runs no turn of the conversation, so a turn in the record belongs to an earlier process. */
-export function nextWorkStep(conversation: Conversation, sandbox: Sandbox | null, agentRuns: boolean, now: number): WorkStep {
+/**
+ * Called only while this process runs no turn of the conversation, so a turn in the record belongs to an earlier process. `agent` is what
+ * the agent does in this process; null if none runs here.
+ */
+export function nextWorkStep(
+  conversation: Conversation, sandbox: Sandbox | null, agent: 'waits' | 'works' | null, now: number,
+): WorkStep {
+  const agentRuns = agent !== null;
   const { turn, queue, executionStatus } = conversation;
   if (turn !== null) return agentRuns ? { kind: 'interrupt' } : stepOfTurn(conversation, turn, sandbox, now);
   const [message] = queue;
   if (executionStatus === null) return { kind: 'none' };
   const loss = sandboxLossReason(sandbox);
   if (loss !== null) return message === undefined && executionStatus === 'error' ? { kind: 'none' } : { kind: 'fail', reason: loss };
-  if (message === undefined || sandbox === null) return { kind: 'none' };
+  if (sandbox === null) return { kind: 'none' };
+  if (message === undefined) {
+    return agent === 'works' && sandbox.status === 'RUNNING' ? { kind: 'run-turn', sandbox, message: null } : { kind: 'none' };
+  }
   switch (sandbox.status) {
     case 'RUNNING':
       return agentRuns ? { kind: 'run-turn', sandbox, message } : { kind: 'start-agent', sandbox };

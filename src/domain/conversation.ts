@@ -62,6 +62,8 @@ export interface TurnPosition {
 
 /** A message that the agent works on. */
 export interface StartedMessage extends QueuedMessage {
+  /** True if the agent began to work by itself. Then the message is empty. */
+  readonly unprompted?: boolean | undefined;
   /** Absent if the turn ends with the process that runs it. */
   readonly agent?: TurnPosition | undefined;
   /** True once the user has cancelled its turn. */

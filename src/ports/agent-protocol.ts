@@ -14,6 +14,8 @@ export interface AgentStreams {
 /** A report of an agent at work. Reports come in order. */
 export type AgentUpdate =
   | { readonly kind: 'message_chunk'; readonly channel: MessageChannel; readonly messageId: string | null; readonly text: string }
+  /** The message is complete, because a request for permission or the end of the turn follows. */
+  | { readonly kind: 'message_end' }
   /** The complete call, with the values that the agent's update left out. */
   | { readonly kind: 'tool_call'; readonly call: ToolCall }
   | { readonly kind: 'plan'; readonly entries: readonly PlanEntry[] }
@@ -34,6 +36,12 @@ export interface AgentClient {
    * update with the tool call came before.
    */
   permission(request: AgentPermission, signal: AbortSignal): Promise<string | null>;
+
+  /**
+   * Called when the agent says something, calls a tool or requests permission between turns, for example because its background task has
+   * ended. Nothing more of its output is read until the next turn, which begins with it.
+   */
+  onUnpromptedWork(): void;
 }
 
 export interface OpenAgentSession {
@@ -79,6 +87,12 @@ export interface AgentSession {
    * closes.
    */
   prompt(message: Message): Promise<AgentTurn>;
+
+  /**
+   * Takes the work that the agent does without a message, as a turn. No protocol reports its end, so it resolves when the signal fires;
+   * like `prompt`, also if the agent is gone.
+   */
+  follow(over: AbortSignal): Promise<AgentTurn>;
 
   /** Asks the agent to stop the turn. `prompt` resolves when it has stopped. Idempotent; has no effect between turns. */
   cancel(): Promise<void>;

@@ -48,6 +48,8 @@ export interface RecordingClient extends AgentClient {
   readonly said: () => string;
   /** Resolves to the next update. */
   readonly next: () => Promise<AgentUpdate>;
+  /** Resolves when the agent has begun to work without a message. */
+  readonly unprompted: Promise<void>;
 }
 
 export interface OpenedAgent {
@@ -70,7 +72,10 @@ export function recordingClient({ update, permission }: Partial<AgentClient> = {
   const updates: AgentUpdate[] = [];
   const requests: AgentPermission[] = [];
   const waiting: ((update: AgentUpdate) => void)[] = [];
+  const { promise: unprompted, resolve: onUnpromptedWork } = Promise.withResolvers<void>();
   return {
+    unprompted,
+    onUnpromptedWork,
     updates,
     requests,
     said: () => updates.map((one) => (one.kind === 'message_chunk' ? one.text : '')).join(''),

@@ -21,6 +21,7 @@ export interface AgentUsage {
  * - `crash`: the agent ends.
  * - `stall`: says `stalling.` and waits. `heeds` ends the turn as `cancelled` when it is cancelled. `deaf` waits for ever. The text ends
  *   with a character that begins no secret, because the beginning of a secret is held back until more text comes.
+ * - `after`: what the agent does by itself after the turn.
  * - `stop`: ends the turn with this stop reason. Without this step, the turn ends as `end_turn` after the last step.
  */
 export type AgentStep =
@@ -33,6 +34,7 @@ export type AgentStep =
   | { readonly fail: string }
   | { readonly crash: true }
   | { readonly stall: 'heeds' | 'deaf' }
+  | { readonly after: readonly AgentStep[] }
   | { readonly stop: TurnStopReason };
 
 /** Returns a message with the steps for a scripted agent. */

@@ -27,7 +27,7 @@ function stepAfter(happenings: readonly Happening[]): string {
     else sandbox = applyTransition(sandbox, one[0], one[1], { now: 0, reason: null, ...(one[0] === 'pause' && { pauseKind: 'freeze' as const }) }) ?? sandbox;
   }
   expect(sandbox.status).toBe('PAUSED');
-  return nextWorkStep({ ...fresh, startStatus: 'READY', executionStatus: 'idle', queue }, sandbox, false, 0).kind;
+  return nextWorkStep({ ...fresh, startStatus: 'READY', executionStatus: 'idle', queue }, sandbox, null, 0).kind;
 }
 
 test.each<readonly [string, boolean, readonly Happening[]]>([

@@ -35,6 +35,8 @@ interface AgentRequest {
 export class Agents {
   readonly #deps: AgentsDeps;
   readonly #live = new Map<string, LiveAgent>();
+  /** Called when an agent begins to work without a message. */
+  onUnpromptedWork: (conversationId: string) => void = () => {};
 
   constructor(deps: AgentsDeps) {
     this.#deps = deps;
@@ -76,7 +78,7 @@ export class Agents {
     const { runtime, secrets } = this.#deps;
     const protocol = this.#protocolOf(sandbox.spec.agent?.protocol ?? '');
     const execution = await runtime.executions.reopen(sandbox.instanceId, executionIdOf(conversationId), turn.stdout, signal);
-    const deps = this.#depsOf(execution, redactorOf(sandbox, secrets), turn);
+    const deps = this.#depsOf(conversationId, execution, redactorOf(sandbox, secrets), turn);
     const { process: { streams }, client, onHeld } = deps;
     const { sessionId, requestId } = turn;
     const live = new LiveAgent({ ...deps, session: await protocol.resume({ streams, client, onHeld, sessionId, requestId }) });
@@ -113,7 +115,7 @@ export class Agents {
     // The previous agent has the same execution id, so its kill would also end the new agent.
     await unlessAborted(signal, Promise.resolve(this.#live.get(conversationId)?.ended));
     const execution = await runtime.executions.open(sandbox.instanceId, start, signal);
-    const deps = this.#depsOf(execution, redactor, null);
+    const deps = this.#depsOf(conversationId, execution, redactor, null);
     const { process, client, onHeld } = deps;
     const request = { streams: process.streams, workingDir: execution.workingDir ?? workingDir, authMethod, sessionId, client, onHeld };
     try {
@@ -133,11 +135,12 @@ export class Agents {
     return found;
   }
 
-  #depsOf(execution: OpenExecution, redactor: SecretRedactor, began: TurnPosition | null) {
+  #depsOf(conversationId: string, execution: OpenExecution, redactor: SecretRedactor, began: TurnPosition | null) {
     const { clock, memory } = this.#deps;
     const process = new AgentProcess(execution, redactor, clock, memory.share(), began);
     const onHeld = (bytes: number): void => process.noteLine(bytes);
-    return { process, client: new RedactingAgentClient(redactor), redactor, clock, onHeld };
+    const client = new RedactingAgentClient(redactor, () => this.onUnpromptedWork(conversationId));
+    return { process, client, redactor, clock, onHeld };
   }
 
   #keep({ conversationId, sandbox }: Pick<AgentRequest, 'conversationId' | 'sandbox'>, agent: LiveAgent): void {

@@ -40,6 +40,11 @@ export class LiveAgent {
     return this.#alive;
   }
 
+  /** True if the agent has begun to work without a message, and its output waits for the next turn. */
+  get hasUnpromptedWork(): boolean {
+    return this.#deps.client.unprompted.isThere;
+  }
+
   /**
    * Holds back the agent's output until it gets the next message or `process.releaseOutput` is called. Returns the state from which another
    * process can continue the turn. Null if the agent is not durable.
@@ -48,16 +53,27 @@ export class LiveAgent {
     const { process, session } = this;
     if (!process.durable) return null;
     this.#cancelForget();
-    await process.holdOutput();
+    // Output that waits for the turn is not handled before it begins.
+    await Promise.race([process.holdOutput(), this.#deps.client.unprompted.begun]);
     const requestId = await session.nextRequest();
     return { sessionId: session.id, requestId, ...process.offsets };
   }
 
   /** Sends the message and resolves when the turn has ended. Rejects only if the client does. */
-  async prompt(message: Message, client: AgentClient): Promise<AgentTurn> {
-    const { redactor } = this.#deps;
+  async prompt(message: Message, client: TurnClient): Promise<AgentTurn> {
     this.process.releaseOutputAfterInput();
-    const turn = await this.#deps.client.withListener(client, () => this.session.prompt(message));
+    return await this.#listen(client, () => this.session.prompt(message));
+  }
+
+  /** Takes the work that the agent does without a message, until the signal fires. Rejects only if the client does. */
+  async follow(over: AbortSignal, client: TurnClient): Promise<AgentTurn> {
+    this.process.releaseOutput();
+    return await this.#listen(client, () => this.session.follow(over));
+  }
+
+  async #listen(client: TurnClient, work: () => Promise<AgentTurn>): Promise<AgentTurn> {
+    const { redactor } = this.#deps;
+    const turn = await this.#deps.client.withListener(client, work);
     const { stopReason, reason } = turn;
     if (stopReason !== 'interrupted') return { ...turn, reason: redactor.data(reason) };
     return { ...turn, reason: await this.#reasonOf(reason ?? { code: 'agent_exited' }) };
@@ -103,21 +119,43 @@ export class LiveAgent {
   }
 }
 
+class UnpromptedWork {
+  readonly #begun = Promise.withResolvers<void>();
+  isThere = false;
+
+  get begun(): Promise<void> {
+    return this.#begun.promise;
+  }
+
+  begin(): void {
+    this.isThere = true;
+    this.#begun.resolve();
+  }
+}
+
 type Chunk = Extract<AgentUpdate, { kind: 'message_chunk' }>;
+
+/** What a turn takes from its agent. */
+export type TurnClient = Omit<AgentClient, 'onUnpromptedWork'>;
 
 /** Redacts a secret even if it is split over two chunks of a message. Passes updates on only while a turn runs. */
 export class RedactingAgentClient implements AgentClient {
+  /** The work that the agent has begun without a message; replaced when a turn takes it. */
+  unprompted = new UnpromptedWork();
   readonly #redactor: SecretRedactor;
-  #listener: AgentClient | null = null;
+  readonly #onUnpromptedWork: () => void;
+  #listener: TurnClient | null = null;
   #held: Chunk | null = null;
 
-  constructor(redactor: SecretRedactor) {
+  constructor(redactor: SecretRedactor, onUnpromptedWork: () => void) {
     this.#redactor = redactor;
+    this.#onUnpromptedWork = onUnpromptedWork;
   }
 
   /** Passes everything to the listener until the work has ended. */
-  async withListener<T>(listener: AgentClient, work: () => Promise<T>): Promise<T> {
+  async withListener<T>(listener: TurnClient, work: () => Promise<T>): Promise<T> {
     this.#listener = listener;
+    this.unprompted = new UnpromptedWork();
     try {
       const result = await work();
       await this.#flush();
@@ -146,6 +184,11 @@ export class RedactingAgentClient implements AgentClient {
     // The agent gets the id of an option back, so ids stay as they are.
     const redacted = options.map((option) => ({ ...option, name: this.#redactor.text(option.name) }));
     return (await this.#listener?.permission({ ...this.#redactor.data(shown), options: redacted }, signal)) ?? null;
+  }
+
+  onUnpromptedWork(): void {
+    this.unprompted.begin();
+    this.#onUnpromptedWork();
   }
 
   async #flush(): Promise<void> {

@@ -53,6 +53,7 @@ export class ConversationReconciler {
     this.#deps = { ...deps, conversationSandboxes };
     this.#turns = new Turns(this.#deps);
     this.#runs = new KeyedWorker((id, run) => this.#takeSteps(id, run));
+    deps.agents.onUnpromptedWork = (id) => this.enqueue(id);
     this.#unsubscribe = deps.store.events.subscribe(({ sandboxIds }) => {
       for (const sandboxId of sandboxIds) for (const id of conversationSandboxes.takeWaiting(sandboxId)) this.enqueue(id);
     });

@@ -1,6 +1,7 @@
 import { nextWorkStep, type WorkStep } from '../../domain/conversation-next-step.ts';
-import { type Conversation, isEnded } from '../../domain/conversation.ts';
+import { type Conversation, isEnded, type StartedMessage } from '../../domain/conversation.ts';
 import { type AnyFailure, isFailure, isFailureOf, logFieldsOf, reasonOfError, reasonOfFailure } from '../../domain/failure.ts';
+import { fingerprintOf } from '../../domain/fingerprint.ts';
 import { isSameReason, type Reason } from '../../domain/reason.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import { AgentRefusal } from '../../ports/agent-protocol.ts';
@@ -18,10 +19,13 @@ export async function takeWorkStep(deps: StepDeps, turns: Turns, conversation: C
   // A stop ends the agent, but if an earlier process started it, its end may be noticed only after the sandbox runs again.
   if (sandbox?.pauseKind === 'stop') await agents.end(conversation.id);
   const agent = agents.get(conversation.id);
-  const step = nextWorkStep(conversation, sandbox, agent !== null, deps.clock.now());
+  const agentState = agent === null ? null : agent.hasUnpromptedWork ? 'works' : 'waits';
+  const step = nextWorkStep(conversation, sandbox, agentState, deps.clock.now());
   switch (step.kind) {
     case 'none':
-      if (conversation.queue.length > 0 || conversation.turn !== null) conversationSandboxes.addWaiting(conversation);
+      if (conversation.queue.length > 0 || conversation.turn !== null || agent?.hasUnpromptedWork === true) {
+        conversationSandboxes.addWaiting(conversation);
+      }
       return false;
     case 'interrupt':
       await interruptTurn(deps, conversation);
@@ -38,9 +42,15 @@ export async function takeWorkStep(deps: StepDeps, turns: Turns, conversation: C
     case 'start-agent':
       return await startAgent(deps, conversation, step.sandbox, signal);
     case 'run-turn':
-      if (agent !== null) await turns.run(conversation, step.sandbox, step.message, agent, signal);
+      if (agent === null) return true;
+      await turns.run(conversation, step.sandbox, step.message ?? noMessage(conversation, step.sandbox), agent, signal);
       return true;
   }
+}
+
+/** Stands for the message of a turn that the agent began by itself. */
+function noMessage({ id, version }: Conversation, { version: sandboxVersion }: Sandbox): StartedMessage {
+  return { messageId: `msg-${fingerprintOf([id, version])}`, message: { content: [] }, sandboxVersion, unprompted: true };
 }
 
 /** Continues a turn of an earlier process. If its agent can't be reached, the next sweep tries again. */

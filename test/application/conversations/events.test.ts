@@ -63,7 +63,7 @@ describe('the event stream', () => {
   test('returns past events and then new ones, each once, until the conversation is deleted', async () => {
     const w = await createReady({
       script: async (turn) => {
-        for (let n = 0; n < 300; n += 1) await turn.tool({ toolCallId: `c${n}` });
+        for (let n = 0; n < 300; n += 1) await turn.tool({ toolCallId: `c${n}`, status: 'completed' });
       },
     });
     const whole = collect(w.events.follow('me', { conversationId: w.id }, 0, open));
@@ -90,7 +90,7 @@ describe('the event stream', () => {
     const w = await createReady({
       script: async (turn) => {
         for (let n = 0; n < 200; n += 1) {
-          await turn.tool({ toolCallId: `c${n}` });
+          await turn.tool({ toolCallId: `c${n}`, status: 'completed' });
           if (n % 10 === 0) await new Promise((resolve) => setImmediate(resolve));
         }
       },
@@ -154,7 +154,7 @@ describe('the event stream', () => {
 
   test('does not delay a turn if its reader is slow', async () => {
     const held = gate();
-    const w = await createReady({ script: async (turn) => { for (let n = 0; n < 500; n += 1) await turn.tool({ toolCallId: `c${n}` }); } });
+    const w = await createReady({ script: async (turn) => { for (let n = 0; n < 500; n += 1) await turn.tool({ toolCallId: `c${n}`, status: 'completed' }); } });
     const slow = (async () => {
       let count = 0;
       for await (const batch of w.events.follow('me', { conversationId: w.id, kinds: ['tool_call'] }, 0, open)) {

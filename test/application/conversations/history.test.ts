@@ -113,7 +113,7 @@ test('a transcript has each tool call once, with its last status, and no thought
     { kind: 'message', role: 'user', text: 'go' },
     { kind: 'tool_call', title: 'Edit', status: 'completed', paths: ['a.ts'] },
     { kind: 'message', role: 'agent', text: 'done' },
-    { kind: 'tool_call', title: 'Never ends', status: 'pending' },
+    { kind: 'tool_call', title: 'Never ends', status: 'failed' },
   ]);
 });
 

@@ -33,7 +33,7 @@ test('a turn survives a minute without a store, holds the agent back, and loses 
       await turn.say('first');
       state.down = true;
       for (const title of titles) {
-        await turn.tool({ toolCallId: title, title });
+        await turn.tool({ toolCallId: title, title, status: 'completed' });
         spoken += 1;
       }
     },

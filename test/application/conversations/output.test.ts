@@ -50,7 +50,7 @@ describe('the output of an agent', () => {
         },
       }),
       script: async (turn) => {
-        for (let n = 0; n < flood; n += 1) await (n % 100 === 99 ? turn.tool({ toolCallId: `c${n % 2000}`, title: `${n}` }) : turn.say(`${n} `));
+        for (let n = 0; n < flood; n += 1) await (n % 100 === 99 ? turn.tool({ toolCallId: `c${n % 2000}`, title: `${n}`, status: 'completed' }) : turn.say(`${n} `));
       },
     });
     await w.conversations.send('me', w.id, said('go'));

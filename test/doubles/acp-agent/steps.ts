@@ -11,7 +11,6 @@ import type { AgentStep } from '../../contracts/agent-script.ts';
  * - `write`: writes a file, relative to the session's directory, as a tool call with its diff; `read`: says what is in one.
  * - `run`: runs a shell command in the session's directory.
  * - `env`: says the value of a variable of its environment, or `unset`.
- * - `after`: runs after the response to the turn.
  * - `error`: ends the turn with this error; `answer`: with this result.
  * - `objects`: says `stalling.`, and ends the turn with an error when it is cancelled.
  * - `deaf`: stops reading its standard input.

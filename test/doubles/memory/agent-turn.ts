@@ -2,6 +2,7 @@ import type { MessageChannel, ToolCall } from '../../../src/domain/agent.ts';
 import type { Message } from '../../../src/domain/conversation.ts';
 import type { AgentClient, AgentPermission, AgentUpdate } from '../../../src/ports/agent-protocol.ts';
 import type { MemoryLink } from './agent-link.ts';
+import type { MemoryAgentScript } from './agent-session.ts';
 
 /** The changed fields of a tool call. */
 export type MemoryToolCall = Pick<ToolCall, 'toolCallId'> & Partial<ToolCall>;
@@ -19,19 +20,22 @@ export interface MemoryTurn {
   ask(request: AgentPermission): Promise<string | null>;
   /** Ends the agent, like a crash. */
   crash(): Promise<never>;
+  /** What the agent does by itself after the turn. */
+  after(script: MemoryAgentScript): void;
 }
 
-export interface MemoryTurnDeps {
+export interface MemoryTurnDeps extends Pick<MemoryTurn, 'after'> {
+  /** The tool calls of the session. */
+  readonly calls: Map<string, ToolCall>;
   readonly sessionId: string;
   readonly message: Message;
-  readonly client: AgentClient;
+  readonly client: Pick<AgentClient, 'update' | 'permission'>;
   readonly signal: AbortSignal;
   readonly link: MemoryLink;
 }
 
 /** Returns the turn, and a function that resolves when all its updates are delivered. */
-export function createMemoryTurn({ sessionId, message, client, signal, link }: MemoryTurnDeps): { readonly turn: MemoryTurn; readonly settled: () => Promise<void> } {
-  const calls = new Map<string, ToolCall>();
+export function createMemoryTurn({ calls, sessionId, message, client, signal, link, after }: MemoryTurnDeps): { readonly turn: MemoryTurn; readonly settled: () => Promise<void> } {
   let last: Promise<void> = Promise.resolve();
 
   async function give(update: AgentUpdate, before: Promise<void>): Promise<void> {
@@ -82,6 +86,7 @@ export function createMemoryTurn({ sessionId, message, client, signal, link }: M
     tool,
     ask,
     crash,
+    after,
     say: (text, { channel = 'answer', messageId = null } = {}) => update({ kind: 'message_chunk', channel, messageId, text }),
   };
   return { turn, settled: () => last };

@@ -24,14 +24,19 @@ async function perform(step: AgentStep, turn: MemoryTurn): Promise<TurnStopReaso
       turn.signal.addEventListener('abort', () => resolve(), { once: true });
     });
     return 'cancelled';
-  } else if ('crash' in step) await turn.crash();
+  } else if ('after' in step) turn.after((later) => performAll(step.after, later));
+  else if ('crash' in step) await turn.crash();
   else if ('fail' in step) throw new Error(step.fail);
   else return step.stop;
   return null;
 }
 
 async function script(turn: MemoryTurn): Promise<TurnStopReason> {
-  for (const step of stepsOf(turn.message.content.map(({ text }) => text).join(''))) {
+  return await performAll(stepsOf(turn.message.content.map(({ text }) => text).join('')), turn);
+}
+
+async function performAll(steps: readonly AgentStep[], turn: MemoryTurn): Promise<TurnStopReason> {
+  for (const step of steps) {
     const stop = await perform(step, turn);
     if (stop !== null) return stop;
   }

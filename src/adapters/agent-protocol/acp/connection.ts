@@ -48,7 +48,7 @@ export function connect({ streams, onHeld = () => {} }: SessionStreams, listener
   function end(reason: Reason): void {
     if (endReason !== null) return;
     endReason = reason;
-    listener.end();
+    listener.close();
     sdk.close(new Error(reason.code));
     reader.cancel().catch(() => {});
     outbound.close();
@@ -189,8 +189,9 @@ async function* readMessages(
     invalidLines = 0;
     let forSdk: z.infer<typeof envelope> | null = null;
     if (id !== undefined && method !== undefined) {
-      await requests.receive();
+      // Not counted while it waits for a turn, which begins only when all requests are answered.
       if (method === methods.client.session.requestPermission) await listener.announce(params);
+      await requests.receive();
       forSdk = parsed;
     } else if (id !== undefined) {
       const asked = requests.answered(id);
@@ -226,6 +227,8 @@ async function* linesOf(reader: ReadableStreamDefaultReader<Uint8Array>, onHeld:
     let start = 0;
     for (let end = chunk.indexOf(newline); end !== -1; end = chunk.indexOf(newline, start)) {
       add(chunk.subarray(start, end));
+      // The line, its newline and what follows in the chunk: a turn can begin with this line.
+      onHeld(bytes + chunk.length - end);
       start = end + 1;
       yield finish();
     }

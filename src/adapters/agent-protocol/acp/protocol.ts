@@ -3,6 +3,7 @@ import { ZodError } from 'zod';
 import {
   type AgentProtocol, AgentRefusal, type OpenAgentSession, type AgentSession, type AgentTurn,
 } from '../../../ports/agent-protocol.ts';
+import { raceSignal } from '../../shared/timeout.ts';
 import { connect, type Connection } from './connection.ts';
 import { type AuthMethod, createdSession, failureData, initialized, type Initialized, knownStopReason, promptResponse } from './schema.ts';
 import { TurnListener } from './turn-listener.ts';
@@ -106,6 +107,12 @@ function createSession(
 ): AgentSession {
   let busy = false;
   let cancelled = false;
+  listener.open(id);
+
+  /** If the session was closed here, the turn may continue in another process. */
+  const endCalls = async (): Promise<void> => {
+    if (endReason()?.code !== 'agent_session_closed') await listener.endCalls();
+  };
 
   return {
     id,
@@ -119,7 +126,7 @@ function createSession(
       if (busy) return { stopReason: 'failed', reason: { code: 'agent_busy' } };
       busy = true;
       cancelled = false;
-      listener.begin(id);
+      listener.begin();
       try {
         const prompt = content.map(({ text }) => ({ type: 'text' as const, text }));
         return turnOf(promptResponse.parse(await agent.request(methods.agent.session.prompt, { sessionId: id, prompt })).stopReason);
@@ -130,8 +137,23 @@ function createSession(
         return { stopReason: 'interrupted', reason: endReason() };
       } finally {
         listener.end();
+        await endCalls();
         busy = false;
       }
+    },
+    async follow(over) {
+      if (busy) return { stopReason: 'failed', reason: { code: 'agent_busy' } };
+      busy = true;
+      cancelled = false;
+      listener.begin();
+      const reason = await raceSignal(ended, over).catch(() => null);
+      listener.end();
+      await listener.settled();
+      // The agent continues its calls in the next turn, unless it has stopped.
+      if (cancelled || reason !== null) await endCalls();
+      busy = false;
+      if (reason !== null) return { stopReason: 'interrupted', reason };
+      return { stopReason: cancelled ? 'cancelled' : 'end_turn', reason: null };
     },
     async cancel() {
       if (!listener.cancel()) return;

@@ -4,22 +4,40 @@ import { ConnectionFailure } from './connection.ts';
 import { permissionRequest, sessionUpdate, type WirePermission } from './schema.ts';
 import { createToolCalls, mergeToolCall, oneLine, updateOf } from './updates.ts';
 
-/** Passes updates and permission requests to the client while a turn runs. Drops all others, such as the replay of a loaded session. */
+/** The updates that show that the agent works. Others also come between turns: commands, costs, and the results of cancelled calls. */
+const workKinds: ReadonlySet<string> = new Set(['agent_message_chunk', 'agent_thought_chunk', 'tool_call']);
+
+/**
+ * Passes updates and permission requests to the client while a turn runs. Between turns, work of the agent waits for the next turn. Drops
+ * all others, such as the replay of a loaded session.
+ */
 export class TurnListener {
   readonly #client: AgentClient;
-  #calls = createToolCalls();
+  readonly #calls = createToolCalls();
   #sessionId = '';
   /** Aborted when the turn is cancelled or over. */
   #turn: AbortController | null = null;
+  /** Resolves when the next turn begins. Null before the first one may begin, during a turn, and after the end of the connection. */
+  #nextTurn: PromiseWithResolvers<void> | null = null;
+  #isClosed = false;
+  /** True if the last update was a part of a message. */
+  #isSaying = false;
   #forwarding: Promise<void> = Promise.resolve();
 
   constructor(client: AgentClient) {
     this.#client = client;
   }
 
-  begin(sessionId: string): void {
+  /** From now on, turns may begin. Before, updates are the replay of a loaded session. */
+  open(sessionId: string): void {
     this.#sessionId = sessionId;
+    this.end();
+  }
+
+  begin(): void {
     this.#turn = new AbortController();
+    this.#nextTurn?.resolve();
+    this.#nextTurn = null;
   }
 
   /** Withdraws open permission requests. Returns false if no turn runs, or it is already cancelled. */
@@ -32,7 +50,26 @@ export class TurnListener {
   end(): void {
     this.cancel();
     this.#turn = null;
-    this.#calls = createToolCalls();
+    if (!this.#isClosed) this.#nextTurn ??= Promise.withResolvers();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.end();
+    this.#nextTurn?.resolve();
+    this.#nextTurn = null;
+  }
+
+  /** Reports the tool calls that have no result as failed, because the turn has ended and none will come. */
+  async endCalls(): Promise<void> {
+    const open = [...this.#calls.values()].filter(({ status }) => status === 'pending' || status === 'in_progress');
+    // If the client can't handle an update, it knows that when the turn ends.
+    if (open.length > 0) await this.#endMessage().catch(() => {});
+    for (const call of open) {
+      const ended = { ...call, status: 'failed' } as const;
+      this.#calls.set(call.toolCallId, ended);
+      await this.#forward({ kind: 'tool_call', call: ended }).catch(() => {});
+    }
   }
 
   /** Resolves when the client has handled the last update. */
@@ -42,18 +79,27 @@ export class TurnListener {
 
   /** Returns false if `params` is not a valid update. Rejects if the client fails to handle it. */
   async update(params: unknown): Promise<boolean> {
-    if (this.#turn === null) return true;
+    if (this.#turn === null && this.#nextTurn === null) return true;
     const parsed = sessionUpdate.safeParse(params);
     if (!parsed.success) return false;
     const { sessionId, update } = parsed.data;
-    if (update !== 'other' && sessionId === this.#sessionId) await this.#forward(updateOf(update, this.#calls));
+    if (update === 'other' || sessionId !== this.#sessionId) return true;
+    if (workKinds.has(update.sessionUpdate)) await this.#turnBegins();
+    const shown = updateOf(update, this.#calls);
+    if (this.#turn !== null) await this.#forward(shown);
     return true;
   }
 
-  /** Reports the tool call of a permission request as an update, because the request may be the first message about it. */
+  /**
+   * Reports the end of the message before a permission request, and its tool call as an update, because the request may be the first
+   * message about it.
+   */
   async announce(params: unknown): Promise<void> {
     const { data } = permissionRequest.safeParse(params);
-    if (this.#turn === null || data === undefined) return;
+    if (data === undefined) return;
+    await this.#turnBegins();
+    if (this.#turn === null) return;
+    await this.#endMessage();
     const before = this.#calls.get(data.toolCall.toolCallId);
     const call = mergeToolCall(this.#calls, data.toolCall);
     if (JSON.stringify(call) !== JSON.stringify(before)) await this.#forward({ kind: 'tool_call', call });
@@ -73,8 +119,20 @@ export class TurnListener {
     return await raceSignal(this.#client.permission(request, signal), signal).catch(() => null);
   }
 
+  async #endMessage(): Promise<void> {
+    if (this.#isSaying) await this.#forward({ kind: 'message_end' });
+  }
+
+  /** Between turns, reports work of the agent and waits for the next turn. */
+  async #turnBegins(): Promise<void> {
+    if (this.#nextTurn === null) return;
+    this.#client.onUnpromptedWork();
+    await this.#nextTurn.promise;
+  }
+
   async #forward(update: AgentUpdate | null): Promise<void> {
     if (update === null) return;
+    this.#isSaying = update.kind === 'message_chunk';
     this.#forwarding = this.#client.update(update);
     try {
       await this.#forwarding;

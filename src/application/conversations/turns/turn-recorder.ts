@@ -1,4 +1,4 @@
-import type { ToolCallContent } from '../../../domain/agent.ts';
+import type { ToolCall, ToolCallContent, ToolCallStatus } from '../../../domain/agent.ts';
 import type { Conversation, TurnPosition } from '../../../domain/conversation.ts';
 import { type Event, type EventActor, type EventBody, type EventKind, eventOf } from '../../../domain/event.ts';
 import type { Reason } from '../../../domain/reason.ts';
@@ -34,7 +34,8 @@ export class TurnRecorder {
   readonly #deps: RecorderDeps;
   readonly #conversation: Conversation;
   readonly #writer: EventWriter;
-  readonly #calls = new Set<string>();
+  /** The status of each tool call. */
+  readonly #calls = new Map<string, ToolCallStatus>();
   #open: OpenMessage | null = null;
   #messages = 0;
   /** How much of the next output is already in the log. */
@@ -47,9 +48,15 @@ export class TurnRecorder {
     this.#written = deps.written;
   }
 
+  /** True while the agent waits for a result of a tool. */
+  get hasOpenCalls(): boolean {
+    return [...this.#calls.values()].some((status) => status === 'pending' || status === 'in_progress');
+  }
+
   /** Records the update. Resolves when the next one can be recorded. Rejects if the log can't be written. */
   async record(update: AgentUpdate): Promise<void> {
     if (update.kind === 'message_chunk') this.#recordChunk(update);
+    else if (update.kind === 'message_end') this.#endMessage();
     else this.#recordOther(limitUpdate(update));
     await this.#writer.ready();
   }
@@ -88,15 +95,17 @@ export class TurnRecorder {
   }
 
   #recordOther(update: OtherUpdate): void {
-    if (update.kind === 'tool_call' && !this.#calls.has(update.call.toolCallId)) this.#begin(update.call.toolCallId);
+    if (update.kind === 'tool_call') this.#noteCall(update.call);
     this.#writeOutput(bodyOf(update));
   }
 
-  #begin(toolCallId: string): void {
-    this.#endMessage();
-    const [oldest] = this.#calls;
-    if (this.#calls.size >= maxKnownCalls && oldest !== undefined) this.#calls.delete(oldest);
-    this.#calls.add(toolCallId);
+  #noteCall({ toolCallId, status }: ToolCall): void {
+    if (!this.#calls.has(toolCallId)) {
+      this.#endMessage();
+      const [oldest] = this.#calls.keys();
+      if (this.#calls.size >= maxKnownCalls && oldest !== undefined) this.#calls.delete(oldest);
+    }
+    this.#calls.set(toolCallId, status);
   }
 
   #endMessage(): void {
@@ -145,7 +154,7 @@ const maxText = 65_536;
 const maxTexts = 262_144;
 const maxItems = 200;
 
-type OtherUpdate = Exclude<AgentUpdate, Chunk>;
+type OtherUpdate = Exclude<AgentUpdate, Chunk | { kind: 'message_end' }>;
 
 /** Returns a copy with texts and lists of limited size. */
 export function limitSize<T extends object>(whole: T): T {

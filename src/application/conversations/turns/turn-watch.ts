@@ -1,4 +1,5 @@
 import { isPausedAfterLastMessage } from '../../../domain/conversation-next-step.ts';
+import type { QueuedMessage } from '../../../domain/conversation.ts';
 import { logFieldsOf } from '../../../domain/failure.ts';
 import type { Sandbox } from '../../../domain/sandbox.ts';
 import { KeyedWorker } from '../../keyed-worker.ts';
@@ -12,6 +13,8 @@ interface TurnWatchOptions extends Pick<TurnParams, 'conversation' | 'sandbox' |
   readonly isWaiting: () => boolean;
   /** True while the agent's output is not read, because too much is in memory. */
   readonly isHeldBack: () => boolean;
+  /** Called when a message waits while the agent does the work that it began by itself. */
+  readonly onMessage: () => void;
   /** Called when the agent has been silent for too long, and again at later checks if the silence lasts. */
   readonly onSilent: (withinMs: number) => void;
 }
@@ -45,6 +48,8 @@ export class TurnWatch {
       this.#silentMs = this.#silentMs === null ? 0 : this.#silentMs + everyMs;
       this.check();
     }));
+    // A message may have come before the turn began.
+    if (this.#options.queued.unprompted === true) this.check();
     // The event of a sandbox change names no conversation.
     this.#ends.defer(store.events.subscribe(({ sandboxIds, conversationIds }) => {
       if (sandboxIds.has(sandbox.id) && !conversationIds.has(conversation.id)) this.check();
@@ -76,13 +81,14 @@ export class TurnWatch {
 
   async #check(): Promise<void> {
     const { conversationSandboxes } = this.#deps;
-    const { conversation, isWaiting, isHeldBack, onSilent } = this.#options;
+    const { conversation, queued, isWaiting, isHeldBack, onMessage, onSilent } = this.#options;
     const sandbox = await conversationSandboxes.find(conversation);
     if (sandbox === null || this.#ends.disposed) return;
     const isFrozen = sandbox.status !== 'RUNNING' && sandbox.pauseKind === 'freeze';
     await this.#showFrozen(isFrozen);
     // A frozen agent has no output, and the output of a held-back agent is not read.
     if (isFrozen || isWaiting() || isHeldBack()) this.noteOutput();
+    if (queued.unprompted === true && !isWaiting() && (await this.#queue()).length > 0) return onMessage();
     if (sandbox.status === 'PAUSED' && !isWaiting() && (await this.#mustResume(sandbox))) {
       return await conversationSandboxes.resume(conversation);
     }
@@ -93,8 +99,12 @@ export class TurnWatch {
   /** Returns true if a rule of Skep paused the sandbox, or if a message came after the owner or an external program froze it. */
   async #mustResume(sandbox: Sandbox): Promise<boolean> {
     if (sandbox.pausedBy?.actor === 'skep') return true;
-    const { queue = [] } = (await this.#deps.store.conversations.find(this.#options.conversation.id)) ?? {};
+    const queue = await this.#queue();
     return sandbox.pauseKind === 'freeze' && queue.length > 0 && !isPausedAfterLastMessage(sandbox, queue);
+  }
+
+  async #queue(): Promise<readonly QueuedMessage[]> {
+    return (await this.#deps.store.conversations.find(this.#options.conversation.id))?.queue ?? [];
   }
 
   async #showFrozen(isFrozen: boolean): Promise<void> {

@@ -1,10 +1,10 @@
 import { statusAfterTurn } from '../../../domain/conversation-next-step.ts';
-import type { Conversation, Message, QueuedMessage, StartedMessage } from '../../../domain/conversation.ts';
+import type { Conversation, Message, StartedMessage } from '../../../domain/conversation.ts';
 import type { EventActor } from '../../../domain/event.ts';
 import type { Reason } from '../../../domain/reason.ts';
 import type { Sandbox } from '../../../domain/sandbox.ts';
 import type { AgentTurn } from '../../../ports/agent-protocol.ts';
-import type { LiveAgent } from '../../agents/live-agent.ts';
+import type { LiveAgent, TurnClient } from '../../agents/live-agent.ts';
 import { onAbort, retryThroughStoreOutage } from '../../timers.ts';
 import { type Change, changeConversation } from '../conversation-records.ts';
 import type { StepDeps } from '../conversation-reconciler.ts';
@@ -12,6 +12,7 @@ import type { MicroagentContext } from './microagent-context.ts';
 import { type RecordedTurn, TurnRecorder } from './turn-recorder.ts';
 import { endTurnChange } from './turn-end.ts';
 import { TurnPermissions } from './turn-permissions.ts';
+import { UnpromptedEnd } from './unprompted-end.ts';
 import { TurnWatch } from './turn-watch.ts';
 
 /** The time from a request to cancel a turn until an agent that ignores it is ended. */
@@ -20,7 +21,7 @@ const cancelWithinMs = 10_000;
 export interface TurnParams {
   readonly conversation: Conversation;
   readonly sandbox: Sandbox;
-  readonly queued: QueuedMessage;
+  readonly queued: StartedMessage;
   readonly agent: LiveAgent;
   /** The text before the message. Null if there is none. */
   readonly context: MicroagentContext | null;
@@ -43,6 +44,7 @@ export class Turn {
   readonly #recorder: TurnRecorder;
   readonly #permissions: TurnPermissions;
   readonly #watch: TurnWatch;
+  readonly #unprompted: UnpromptedEnd;
   readonly #withdrawn = new AbortController();
   #cancelled = false;
   /** Set if Skep stops the agent because the agent is silent. */
@@ -59,10 +61,17 @@ export class Turn {
     this.#recorder = new TurnRecorder({ eventStore: deps.store.events, clock: deps.clock, ...recorded }, conversation);
     const hooks = { onAnswered: () => this.#watch.wake(), isDetached: () => this.#isDetached };
     this.#permissions = new TurnPermissions(deps, params, this.#recorder, hooks);
+    this.#unprompted = new UnpromptedEnd({
+      clock: deps.clock,
+      isBusy: () => this.#permissions.isWaiting || this.#recorder.hasOpenCalls,
+      isCancelled: () => this.#cancelled,
+    });
     this.#watch = new TurnWatch(deps, {
       ...params,
       isWaiting: () => this.#permissions.isWaiting,
       isHeldBack: () => memory.isHeldBack,
+      // The agent gets the message, and may continue its own work.
+      onMessage: () => this.#unprompted.end(),
       onSilent: (withinMs) => {
         this.#silent = { code: 'turn_silent', withinMs };
         this.#stop();
@@ -74,6 +83,10 @@ export class Turn {
   cancel(): void {
     this.#cancelled = true;
     this.#stop();
+  }
+
+  get #isUnprompted(): boolean {
+    return this.#params.queued.unprompted === true;
   }
 
   get messageId(): string {
@@ -121,7 +134,7 @@ export class Turn {
     if (this.#isDetached) return await agent.detach();
     if (earlier !== null) this.#deps.conversationSandboxes.touch(sandbox);
     const canPrompt = earlier !== null || (agent.alive && !signal.aborted);
-    if (!canPrompt && !this.#cancelled) return await this.#requeue();
+    if (!canPrompt && !this.#cancelled && !this.#isUnprompted) return await this.#requeue();
     const ended = await this.#prompt();
     if (ended !== null) await this.#end(ended);
   }
@@ -140,11 +153,12 @@ export class Turn {
     const written = await this.#change(({ deletedAt, turn, queue }) => {
       // A failed write may have been stored.
       wasTaken = turn?.messageId === messageId;
-      if (deletedAt !== null || turn !== null || queue[0]?.messageId !== messageId) return null;
+      const isNext = this.#isUnprompted ? queue.length === 0 : queue[0]?.messageId === messageId;
+      if (deletedAt !== null || turn !== null || !isNext) return null;
       return {
         usesSandbox: true,
         to: {
-          turn: { ...queued, ...at }, queue: queue.slice(1), executionStatus: 'running', statusReason: null,
+          turn: { ...queued, ...at }, queue: this.#isUnprompted ? queue : queue.slice(1), executionStatus: 'running', statusReason: null,
           ...(context !== null && { microagents: context.microagents }),
         },
         actor: 'skep',
@@ -165,16 +179,19 @@ export class Turn {
     using _ = onAbort(signal, () => void agent.kill());
     this.#prompted = true;
     // The agent gets the message before anything else is done.
-    const prompting = agent.prompt(this.#message, {
+    const client: TurnClient = {
       update: async (update) => {
         this.#watch.noteOutput();
+        this.#unprompted.noteOutput();
         // The next process reads it again.
         if (!this.#isDetached) await this.#recorder.record(update);
       },
       permission: (request, withdrawn) => this.#permissions.ask(request, AbortSignal.any([withdrawn, this.#withdrawn.signal])),
-    });
+    };
+    const prompting = this.#isUnprompted ? agent.follow(this.#unprompted.signal, client) : agent.prompt(this.#message, client);
     using watch = this.#watch;
     watch.start();
+    using _quiet = this.#isUnprompted ? this.#unprompted.watch() : null;
     try {
       const ended = await prompting;
       if (this.#isDetached) {
@@ -206,7 +223,9 @@ export class Turn {
     // The turn is cancelled even if the agent had to be ended, or reported the request as an error.
     if (this.#cancelled && statusAfterTurn(ended.stopReason) === 'error') return { ...ended, stopReason: 'cancelled', actor: 'user' };
     if (this.#silent !== null && !this.#cancelled) return { stopReason: 'failed', reason: this.#silent, actor: 'skep' };
-    if (ended.stopReason !== 'interrupted') return { ...ended, actor: ended.stopReason === 'cancelled' ? 'user' : 'agent' };
+    // An agent also ends its turn as cancelled if its request for permission is refused.
+    const isByUser = this.#cancelled && ended.stopReason === 'cancelled';
+    if (ended.stopReason !== 'interrupted') return { ...ended, actor: isByUser ? 'user' : 'agent' };
     const sandbox = await retryThroughStoreOutage(clock, signal, () => conversationSandboxes.find(conversation));
     if (sandbox === null) return { ...ended, reason: { code: 'sandbox_deleted' }, actor: 'skep' };
     if (sandbox.pauseKind !== 'stop' || sandbox.status === 'RESUMING') return { ...ended, actor: 'skep' };

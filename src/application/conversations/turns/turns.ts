@@ -1,4 +1,4 @@
-import type { Conversation, QueuedMessage, StartedMessage, TurnPosition } from '../../../domain/conversation.ts';
+import type { Conversation, StartedMessage, TurnPosition } from '../../../domain/conversation.ts';
 import type { Sandbox } from '../../../domain/sandbox.ts';
 import type { LiveAgent } from '../../agents/live-agent.ts';
 import { waitAtMost } from '../../timers.ts';
@@ -21,8 +21,9 @@ export class Turns {
   }
 
   /** Runs a turn. Does nothing if the message is no longer the next one. Rejects if the store fails. */
-  async run(conversation: Conversation, sandbox: Sandbox, queued: QueuedMessage, agent: LiveAgent, signal: AbortSignal): Promise<void> {
-    const context = await microagentContext(this.#deps, conversation, queued.message, signal);
+  async run(conversation: Conversation, sandbox: Sandbox, queued: StartedMessage, agent: LiveAgent, signal: AbortSignal): Promise<void> {
+    const isUnprompted = queued.unprompted === true;
+    const context = isUnprompted ? null : await microagentContext(this.#deps, conversation, queued.message, signal);
     const from = await this.#deps.store.events.latest();
     await this.#run({ conversation, sandbox, queued, agent, context, earlier: null, from, signal });
   }

@@ -15,6 +15,7 @@ const client = {
     if (updates % 4 === 0) await tick();
   },
   permission: async () => null,
+  onUnpromptedWork: () => {},
 };
 try {
   const request = { streams: agent.streams, workingDir: '/tmp', authMethod: null, sessionId: null, client };

@@ -33,21 +33,21 @@ function waiting() {
   return { signals, permission };
 }
 
-test('messages and permission requests between two turns are ignored', async () => {
-  const { client, turn, says, saying, heard, dealtWith } = await agentByHand();
-  says('early ');
-  await dealtWith();
+test('messages and permission requests between two turns wait for the second one, others are ignored', async () => {
+  const { client, turn, says, saying, heard } = await agentByHand({ permission: async () => 'yes' });
   const first = await turn();
   says('a');
-  first.answer({ stopReason: 'end_turn' }, saying('late'), { id: 'late', method: 'session/request_permission', params: ask });
-  expect(await heard()).toMatchObject({ id: 'late', result: { outcome: { outcome: 'cancelled' } } });
+  const usage = updating({ sessionUpdate: 'usage_update', used: 1, size: 2 });
+  first.answer({ stopReason: 'end_turn' }, usage, saying(' late'), { id: 'late', method: 'session/request_permission', params: ask });
   expect(await first.ends).toEqual({ stopReason: 'end_turn', reason: null });
+  await withTimeout('the work of the agent', client.unprompted);
+  expect([client.said(), client.requests]).toEqual(['a', []]);
   const second = await turn();
-  says('b');
+  expect(await heard()).toMatchObject({ id: 'late', result: { outcome: { optionId: 'yes' } } });
   second.answer();
   await second.ends;
-  expect(client.said()).toBe('ab');
-  expect(client.requests).toEqual([]);
+  expect(client.updates.map(({ kind }) => kind)).toEqual(['message_chunk', 'message_chunk', 'message_end', 'tool_call', 'tool_call']);
+  expect(client.said()).toBe('a late');
 });
 
 test('the output of the agent is not read while the client handles an update', async () => {
@@ -139,7 +139,7 @@ test('cancel() refuses an open permission request, and is sent to the agent once
   expect((await ends).stopReason).toBe('cancelled');
 });
 
-test('a tool call is not reported again with its permission request, and is forgotten after the turn', async () => {
+test('a tool call is not reported again with its permission request, and the next turn knows it', async () => {
   const { client, turn, send, heard } = await agentByHand({ permission: async () => 'yes' });
   const first = await turn();
   send(updating({ sessionUpdate: 'tool_call', ...ask.toolCall }), { id: 'ask', method: 'session/request_permission', params: ask });
@@ -151,7 +151,7 @@ test('a tool call is not reported again with its permission request, and is forg
   second.answer();
   await second.ends;
   const calls = client.updates.map((one) => (one.kind === 'tool_call' ? [one.call.title, one.call.status] : []));
-  expect(calls).toEqual([['Run it', 'pending'], ['call-1', 'completed']]);
+  expect(calls).toEqual([['Run it', 'pending'], ['Run it', 'failed'], ['Run it', 'completed']]);
 });
 
 test('a turn that fails after a cancelled turn has failed', async () => {
