@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { readOptions } from './options.ts';
 import { Sessions, type Session } from './sessions.ts';
 import { acpStepsOf, type AcpStep } from './steps.ts';
@@ -8,11 +9,12 @@ import { listen, write, type Request } from './wire.ts';
  * A scripted coding agent that speaks the Agent Client Protocol: `node main.ts '<options as JSON>'`. It implements the protocol itself,
  * so a mistake of a library is not on both sides.
  */
-const { behaviour = 'speaks', sessions: folder = null, preamble = '', scripts = {} } = readOptions();
+const { behaviour = 'speaks', continues = 'load', sessions: folder = null, preamble = '', scripts = {} } = readOptions();
 const sessions = new Sessions(behaviour === 'forgets' ? null : folder);
 const open = new Map<string, Session>();
 let letIn = behaviour !== 'wants_key';
 let cancel = (): void => {};
+let replaying: Promise<void> = Promise.resolve();
 
 const authMethods = [
   { id: 'browser', name: 'Log in with a browser' },
@@ -26,7 +28,7 @@ async function answer({ method, params, answer }: Request): Promise<void> {
       return await answer({
         result: {
           protocolVersion: behaviour === 'other_version' ? 9 : 1,
-          agentCapabilities: { loadSession: behaviour !== 'forgets' },
+          agentCapabilities: { loadSession: behaviour !== 'forgets', sessionCapabilities: continues === 'resume' ? { resume: {} } : {} },
           authMethods: behaviour === 'wants_key' ? authMethods : [],
         },
       });
@@ -42,19 +44,32 @@ async function answer({ method, params, answer }: Request): Promise<void> {
       open.set(session.id, session);
       return await answer({ result: { sessionId: session.id, modes: null } });
     }
-    case 'session/load': {
-      const session = await sessions.load(String(params['sessionId']), String(params['cwd']));
-      if (session === null) return await answer(unknown);
+    case 'session/load':
+    case 'session/resume': {
+      const session = sessions.find(String(params['sessionId']), String(params['cwd']));
+      if (session === null || (continues === 'resume') !== (method === 'session/resume')) return await answer(unknown);
       open.set(session.id, session);
-      return await answer({ result: null });
+      const history = continues === 'resume' ? [] : sessions.history(session);
+      for (const update of continues === 'load_late' ? history.splice(0, 1) : history.splice(0)) await session.update(update);
+      await answer({ result: null });
+      replaying = replayLate(session, history);
+      return await replaying;
     }
     case 'session/prompt': {
       const session = open.get(String(params['sessionId']));
       if (session === undefined) return await answer(unknown);
+      await replaying;
       return await turn(session, params['prompt'] as { readonly text: string }[], answer);
     }
     default:
       return await answer({ error: { code: -32_601, message: 'Method not found' } });
+  }
+}
+
+async function replayLate(session: Session, history: readonly Readonly<Record<string, unknown>>[]): Promise<void> {
+  for (const update of history) {
+    await delay(100);
+    await session.update(update);
   }
 }
 

@@ -10,6 +10,11 @@ import type { AcpStep } from './steps.ts';
  */
 export interface AcpAgentOptions {
   readonly behaviour?: 'speaks' | 'forgets' | 'refuses' | 'ends' | 'silent' | 'other_version' | 'wants_key' | 'babbles';
+  /**
+   * How it continues an earlier session. `load`, the default: by `session/load`. `load_late`: like `load`, but it returns after the first
+   * update of the history, and sends the others later. `resume`: only by `session/resume`, although it also offers `session/load`.
+   */
+  readonly continues?: 'load' | 'load_late' | 'resume';
   /** The folder of its sessions. Without one, it finds no earlier session. */
   readonly sessions?: string;
   /** The steps for a message with this text. Messages can also be scripts themselves. */

@@ -26,12 +26,17 @@ export class Sessions {
     return this.#session(id, cwd);
   }
 
-  /** Returns the session, after its updates were sent again. Null if it is not known. */
-  async load(id: string, cwd: string): Promise<Session | null> {
+  /** Returns the session. Null if it is not known. */
+  find(id: string, cwd: string): Session | null {
     if (this.#folder === null || !/^session-[\w-]+$/u.test(id) || !existsSync(join(this.#folder, id))) return null;
-    const lines = readFileSync(join(this.#folder, id), 'utf8').split('\n').filter(Boolean);
-    for (const line of lines) await send({ method: 'session/update', params: { sessionId: id, update: JSON.parse(line) as unknown } });
     return this.#session(id, cwd);
+  }
+
+  /** Returns the stored updates of a session that exists. */
+  history({ id }: Session): Readonly<Record<string, unknown>>[] {
+    if (this.#folder === null) return [];
+    const lines = readFileSync(join(this.#folder, id), 'utf8').split('\n').filter(Boolean);
+    return lines.map((line) => JSON.parse(line) as Readonly<Record<string, unknown>>);
   }
 
   #session(id: string, cwd: string): Session {

@@ -20,7 +20,7 @@ export function createAcpProtocol(): AgentProtocol {
       signal.addEventListener('abort', abort, { once: true });
       try {
         signal.throwIfAborted();
-        const { id, loaded } = await initializeSession(connection.agent, request);
+        const { id, loaded } = await initializeSession(connection.agent, request, () => listener.replayed(signal));
         return createSession(connection, listener, id, loaded);
       } catch (error) {
         const reason = connection.endReason();
@@ -48,6 +48,7 @@ const clientCapabilities = { fs: { readTextFile: false, writeTextFile: false }, 
 async function initializeSession(
   agent: ClientContext,
   { workingDir: cwd, authMethod, sessionId }: Pick<OpenAgentSession, 'workingDir' | 'authMethod' | 'sessionId'>,
+  replayed: () => Promise<void>,
 ): Promise<{ readonly id: string; readonly loaded: boolean }> {
   const offer = { protocolVersion: PROTOCOL_VERSION, clientCapabilities };
   const answer = initialized.parse(await agent.request(methods.agent.initialize, offer));
@@ -57,7 +58,11 @@ async function initializeSession(
   const offered = answer.authMethods ?? [];
   if (authMethod !== null) await authenticate(agent, authMethod, offered);
   try {
-    if (sessionId !== null && (await tryLoadSession(agent, answer, cwd, sessionId))) return { id: sessionId, loaded: true };
+    const method = methodToContinue(answer);
+    if (sessionId !== null && method !== null && (await tryContinue(agent, method, cwd, sessionId))) {
+      if (method === methods.agent.session.load) await replayed();
+      return { id: sessionId, loaded: true };
+    }
     const made = await agent.request(methods.agent.session.new, { cwd, mcpServers: [] });
     return { id: createdSession.parse(made).sessionId, loaded: false };
   } catch (error) {
@@ -66,12 +71,17 @@ async function initializeSession(
   }
 }
 
-/** Returns true if the agent continues the session. If it refuses, for whatever reason, a new session is requested. */
-async function tryLoadSession(agent: ClientContext, { agentCapabilities }: Initialized, cwd: string, sessionId: string): Promise<boolean> {
-  const canResume = (agentCapabilities?.sessionCapabilities?.resume ?? null) !== null;
+/** `session/load` replays the history, which the event log already has, so `session/resume` is preferred. */
+function methodToContinue({ agentCapabilities }: Initialized) {
   const { load, resume } = methods.agent.session;
-  const method = agentCapabilities?.loadSession === true ? load : canResume ? resume : null;
-  if (method === null) return false;
+  if ((agentCapabilities?.sessionCapabilities?.resume ?? null) !== null) return resume;
+  return agentCapabilities?.loadSession === true ? load : null;
+}
+
+type ContinueMethod = NonNullable<ReturnType<typeof methodToContinue>>;
+
+/** Returns true if the agent continues the session. If it refuses, for whatever reason, a new session is requested. */
+async function tryContinue(agent: ClientContext, method: ContinueMethod, cwd: string, sessionId: string): Promise<boolean> {
   try {
     await agent.request(method, { sessionId, cwd, mcpServers: [] });
     return true;

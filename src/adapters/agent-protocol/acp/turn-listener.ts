@@ -1,8 +1,12 @@
 import type { AgentClient, AgentPermission, AgentUpdate } from '../../../ports/agent-protocol.ts';
-import { raceSignal } from '../../shared/timeout.ts';
+import { raceSignal, realTimers, sleep } from '../../shared/timeout.ts';
 import { ConnectionFailure } from './connection.ts';
 import { permissionRequest, sessionUpdate, type WirePermission } from './schema.ts';
 import { createToolCalls, mergeToolCall, oneLine, updateOf } from './updates.ts';
+
+const quietMs = 500;
+
+const maxReplayMs = 30_000;
 
 /** The updates that show that the agent works. Others also come between turns: commands, costs, and the results of cancelled calls. */
 const workKinds: ReadonlySet<string> = new Set(['agent_message_chunk', 'agent_thought_chunk', 'tool_call']);
@@ -23,6 +27,8 @@ export class TurnListener {
   /** True if the last update was a part of a message. */
   #isSaying = false;
   #forwarding: Promise<void> = Promise.resolve();
+  /** How many updates have come, also those that were dropped. */
+  #received = 0;
 
   constructor(client: AgentClient) {
     this.#client = client;
@@ -38,6 +44,18 @@ export class TurnListener {
     this.#turn = new AbortController();
     this.#nextTurn?.resolve();
     this.#nextTurn = null;
+  }
+
+  /**
+   * Resolves when the agent has sent no update for a while. Some agents (Gemini CLI) return from `session/load` before they have replayed
+   * the history, against the protocol. Nothing marks the end of such a replay, and the rest of it would become output of the next turn.
+   */
+  async replayed(signal: AbortSignal): Promise<void> {
+    for (let waitedMs = 0; waitedMs < maxReplayMs; waitedMs += quietMs) {
+      const before = this.#received;
+      await sleep(realTimers, quietMs, signal);
+      if (this.#received === before) return;
+    }
   }
 
   /** Withdraws open permission requests. Returns false if no turn runs, or it is already cancelled. */
@@ -79,6 +97,7 @@ export class TurnListener {
 
   /** Returns false if `params` is not a valid update. Rejects if the client fails to handle it. */
   async update(params: unknown): Promise<boolean> {
+    this.#received += 1;
     if (this.#turn === null && this.#nextTurn === null) return true;
     const parsed = sessionUpdate.safeParse(params);
     if (!parsed.success) return false;

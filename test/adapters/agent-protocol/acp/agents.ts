@@ -26,14 +26,15 @@ export interface ScriptedOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly client?: Partial<AgentClient>;
   readonly authMethod?: string;
+  readonly sessionId?: string;
 }
 
 /** Runs a scripted agent as a process until the test ends, and opens a session with it. */
-export async function openScripted({ agent: options = {}, env = {}, client = {}, authMethod }: ScriptedOptions = {}): Promise<ScriptedSession> {
+export async function openScripted({ agent: options = {}, env = {}, client = {}, authMethod, sessionId }: ScriptedOptions = {}): Promise<ScriptedSession> {
   const agent = startAgentProcess(acpAgentCommand(options), { env: { ...process.env, ...env } });
   started.push(agent);
   const recording = recordingClient(client);
-  const request = { streams: agent.streams, workingDir: '/tmp', authMethod: authMethod ?? null, sessionId: null, client: recording };
+  const request = { streams: agent.streams, workingDir: '/tmp', authMethod: authMethod ?? null, sessionId: sessionId ?? null, client: recording };
   const session = await withTimeout('a session', createAcpProtocol().open(request, never));
   return {
     session,
