@@ -24,6 +24,23 @@ const toolCallContent = z.union([
 
 export type WireToolCallContent = z.infer<typeof toolCallContent>;
 
+const exitCode = { exit_code: z.number().nullish() };
+
+/** What a tool returned, as text. ACP leaves its form to the agents: Codex has the first one, OpenCode the second. */
+const rawOutput = z.union([
+  z.string(),
+  z.object({ aggregated_output: z.string(), ...exitCode }).transform((result) => withExitCode(result.aggregated_output, result)),
+  z.object({ output: z.string(), ...exitCode }).transform((result) => withExitCode(result.output, result)),
+  z.object({ stdout: z.string(), stderr: z.string().default(''), ...exitCode })
+    .transform((result) => withExitCode(result.stdout + result.stderr, result)),
+  z.unknown().transform((value) => JSON.stringify(value)),
+]);
+
+function withExitCode(text: string, { exit_code: code }: { readonly exit_code?: number | null | undefined }): string {
+  if (code === null || code === undefined) return text;
+  return `${text}${text === '' || text.endsWith('\n') ? '' : '\n'}[exit code ${code}]`;
+}
+
 /** A member that is absent or null is unchanged. */
 const toolCall = z.object({
   toolCallId: id,
@@ -31,6 +48,7 @@ const toolCall = z.object({
   kind: z.string().nullish(),
   status: z.enum(['pending', 'in_progress', 'completed', 'failed']).nullish().catch(null),
   content: z.array(toolCallContent).nullish(),
+  rawOutput: rawOutput.nullish(),
   locations: z.array(z.object({ path: z.string() })).nullish(),
 });
 

@@ -4,8 +4,8 @@ import { ConnectionFailure } from './connection.ts';
 import { permissionRequest, sessionUpdate, type WirePermission } from './schema.ts';
 import { createToolCalls, mergeToolCall, oneLine, updateOf } from './updates.ts';
 
+/** How long no update of a replay must come, and how long a replay may take. */
 const quietMs = 500;
-
 const maxReplayMs = 30_000;
 
 /** The updates that show that the agent works. Others also come between turns: commands, costs, and the results of cancelled calls. */
@@ -80,13 +80,11 @@ export class TurnListener {
 
   /** Reports the tool calls that have no result as failed, because the turn has ended and none will come. */
   async endCalls(): Promise<void> {
-    const open = [...this.#calls.values()].filter(({ status }) => status === 'pending' || status === 'in_progress');
+    const open = [...this.#calls.values()].filter(({ call: { status } }) => status === 'pending' || status === 'in_progress');
     // If the client can't handle an update, it knows that when the turn ends.
     if (open.length > 0) await this.#endMessage().catch(() => {});
-    for (const call of open) {
-      const ended = { ...call, status: 'failed' } as const;
-      this.#calls.set(call.toolCallId, ended);
-      await this.#forward({ kind: 'tool_call', call: ended }).catch(() => {});
+    for (const { call: { toolCallId } } of open) {
+      await this.#forward({ kind: 'tool_call', call: mergeToolCall(this.#calls, { toolCallId, status: 'failed' }) }).catch(() => {});
     }
   }
 
@@ -119,7 +117,7 @@ export class TurnListener {
     await this.#turnBegins();
     if (this.#turn === null) return;
     await this.#endMessage();
-    const before = this.#calls.get(data.toolCall.toolCallId);
+    const before = this.#calls.get(data.toolCall.toolCallId)?.call;
     const call = mergeToolCall(this.#calls, data.toolCall);
     if (JSON.stringify(call) !== JSON.stringify(before)) await this.#forward({ kind: 'tool_call', call });
   }
@@ -132,7 +130,7 @@ export class TurnListener {
     if (signal.aborted) return null;
     const request: AgentPermission = {
       toolCallId,
-      title: this.#calls.get(toolCallId)?.title ?? toolCallId,
+      title: this.#calls.get(toolCallId)?.call.title ?? toolCallId,
       options: options.map((option) => ({ ...option, name: oneLine(option.name) })),
     };
     return await raceSignal(this.#client.permission(request, signal), signal).catch(() => null);

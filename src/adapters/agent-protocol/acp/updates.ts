@@ -27,28 +27,50 @@ const maxCallsSize = 32 * 1024 * 1024;
 /** The current state of a turn's tool calls, because an update contains only the changes. */
 type ToolCalls = ReturnType<typeof createToolCalls>;
 
-/** The memory is bounded. A dropped call starts empty with its next update. */
-export function createToolCalls() {
-  return new LRUCache<string, ToolCall>({ maxSize: maxCallsSize, sizeCalculation: sizeOf });
+interface KnownCall {
+  readonly call: ToolCall;
+  /** The content of the call without `output`. */
+  readonly content: readonly ToolCallContent[];
+  /** The text of its raw output, unless its content came later or together with it. */
+  readonly output: string;
 }
 
-export function mergeToolCall(calls: ToolCalls, { toolCallId, title, kind, status, content, locations }: WireToolCall): ToolCall {
+/** The memory is bounded. A dropped call starts empty with its next update. */
+export function createToolCalls() {
+  return new LRUCache<string, KnownCall>({ maxSize: maxCallsSize, sizeCalculation: sizeOf });
+}
+
+export function mergeToolCall(calls: ToolCalls, update: WireToolCall): ToolCall {
+  const { toolCallId, title, kind, status, locations } = update;
   const known = calls.get(toolCallId);
+  const content = update.content?.map(contentOf) ?? known?.content ?? [];
+  const output = outputOf(update) ?? known?.output ?? '';
   const call: ToolCall = {
     toolCallId,
-    title: title === null || title === undefined || title === '' ? (known?.title ?? toolCallId) : plainText(title),
-    toolKind: kind ?? known?.toolKind ?? 'other',
-    status: status ?? known?.status ?? 'pending',
-    paths: locations?.map(({ path }) => path) ?? known?.paths ?? [],
-    content: content?.map(contentOf) ?? known?.content ?? [],
+    title: title === null || title === undefined || title === '' ? (known?.call.title ?? toolCallId) : plainText(title),
+    toolKind: kind ?? known?.call.toolKind ?? 'other',
+    status: status ?? known?.call.status ?? 'pending',
+    paths: locations?.map(({ path }) => path) ?? known?.call.paths ?? [],
+    content: output === '' || isChange(content) ? content : [...content, { type: 'text', text: output }],
   };
-  calls.set(toolCallId, call);
+  calls.set(toolCallId, { call, content, output });
   return call;
 }
 
-function sizeOf({ toolCallId, title, paths, content }: ToolCall): number {
+/** Agents that report the result of a call as content, report it as raw output, too. Codex reports that of a command only as the latter. */
+function outputOf({ content, rawOutput }: WireToolCall): string | null {
+  if (content !== null && content !== undefined && content.length > 0) return '';
+  return rawOutput === null || rawOutput === undefined ? null : plainText(rawOutput);
+}
+
+/** The diff shows what was done. The raw output is a sentence for the model. */
+function isChange(content: readonly ToolCallContent[]): boolean {
+  return content.some(({ type }) => type === 'diff');
+}
+
+function sizeOf({ call: { toolCallId, title, paths, content }, output }: KnownCall): number {
   const parts = content.map((part) => (part.type === 'text' ? [part.text] : [part.path, part.newText, part.oldText ?? '']));
-  return [toolCallId, title, ...paths, ...parts.flat()].reduce((size, text) => size + 100 + text.length, 500);
+  return [toolCallId, title, ...paths, ...parts.flat(), output].reduce((size, text) => size + 100 + text.length, 500);
 }
 
 /** Returns the text of a block, or a name for content that is not text. */
