@@ -36,6 +36,8 @@ export interface ImageName {
   readonly registry: string;
 }
 export interface Authentication extends ExternalMessage {
+  /** The method that the spec chose. */
+  readonly methodId: string | null;
   readonly variables: readonly string[];
   readonly methods: readonly { readonly id: string; readonly name: string }[];
 }

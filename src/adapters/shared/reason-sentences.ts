@@ -1,7 +1,7 @@
 import type { FailureContexts } from '../../domain/failure.ts';
 import type { FrontMatterProblem } from '../../domain/microagent.ts';
 import type { ProbeMiss } from '../../domain/readiness.ts';
-import type { ReasonCode, ReasonOf } from '../../domain/reason.ts';
+import type { Authentication, ReasonCode, ReasonOf } from '../../domain/reason.ts';
 import { maxRepositoryNameLength, type RepositoryNameProblem } from '../../domain/repository-name.ts';
 import { asSentence, duration, endText, quoted } from './message-formatting.ts';
 
@@ -79,13 +79,12 @@ const misses: { readonly [K in ProbeMiss['kind']]: (miss: Extract<ProbeMiss, { r
   unexposed: () => 'the port is not exposed',
 };
 
-type Authentication = Pick<ReasonOf<'agent_authentication_required'>, 'variables' | 'methods'>;
-
-function authenticationAdvice({ variables, methods }: Authentication): string {
+function authenticationAdvice({ methodId, variables, methods }: Authentication): string {
   const secret = variables.length === 0 ? "the variable with its model's key" : variables.join(' or ');
-  const advice = `Name ${secret} in the agent's secrets in the sandbox spec, and set it in the environment of the deployment.`;
-  if (methods.length === 0) return advice;
-  return `${advice} Some agents also need an auth_method; this one offers ${methods.map(({ id, name }) => `${id} (${name})`).join(', ')}.`;
+  const secretAdvice = `name ${secret} in the agent's secrets in the sandbox spec, and set it in the environment of the deployment`;
+  if (methods.length === 0 || methods.some(({ id }) => id === methodId)) return asSentence(secretAdvice);
+  const offered = methods.map(({ id, name }) => `${id} (${name})`).join(', ');
+  return `The auth_method of the agent in the sandbox spec must be one of ${offered}. If that one needs a key, ${secretAdvice}.`;
 }
 
 const setSecrets = 'Set them in the environment of the server, and restart it.';

@@ -67,7 +67,8 @@ async function initializeSession(
     return { id: createdSession.parse(made).sessionId, loaded: false };
   } catch (error) {
     if (!isAuthenticationRequired(error)) throw error;
-    throw new AgentRefusal({ code: 'agent_authentication_required', message: messageOf(error), ...authenticationOptions(offered) });
+    const data = { methodId: authMethod === null ? null : oneLine(authMethod), ...authenticationOptions(offered) };
+    throw new AgentRefusal({ code: 'agent_authentication_required', message: messageOf(error), ...data });
   }
 }
 

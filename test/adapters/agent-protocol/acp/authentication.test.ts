@@ -14,6 +14,7 @@ async function refusalOf(options: ScriptedOptions): Promise<Reason> {
 test('open() fails with the variables that may be missing if the agent asks for authentication', async () => {
   expect(await refusalOf({ agent })).toEqual({
     code: 'agent_authentication_required',
+    methodId: null,
     message: expect.stringContaining('Authentication required'),
     variables: ['MODEL_API_KEY'],
     methods: expect.arrayContaining([{ id: 'model-api-key', name: 'Use MODEL_API_KEY' }]),
