@@ -1,11 +1,9 @@
 import { type ClientContext, methods, PROTOCOL_VERSION, RequestError } from '@agentclientprotocol/sdk';
 import { ZodError } from 'zod';
-import {
-  type AgentProtocol, AgentRefusal, type OpenAgentSession, type AgentSession, type AgentTurn,
-} from '../../../ports/agent-protocol.ts';
-import { raceSignal } from '../../shared/timeout.ts';
-import { connect, type Connection } from './connection.ts';
-import { type AuthMethod, createdSession, failureData, initialized, type Initialized, knownStopReason, promptResponse } from './schema.ts';
+import { type AgentProtocol, AgentRefusal, type OpenAgentSession } from '../../../ports/agent-protocol.ts';
+import { connect } from './connection.ts';
+import { type AuthMethod, createdSession, initialized, type Initialized } from './schema.ts';
+import { AcpSession, messageOf } from './session.ts';
 import { TurnListener } from './turn-listener.ts';
 import { oneLine } from './updates.ts';
 
@@ -21,7 +19,7 @@ export function createAcpProtocol(): AgentProtocol {
       try {
         signal.throwIfAborted();
         const { id, loaded } = await initializeSession(connection.agent, request, () => listener.replayed(signal));
-        return createSession(connection, listener, id, loaded);
+        return new AcpSession(connection, listener, id, loaded);
       } catch (error) {
         const reason = connection.endReason();
         connection.end({ code: 'agent_session_closed' });
@@ -36,7 +34,7 @@ export function createAcpProtocol(): AgentProtocol {
     },
     async resume(request) {
       const listener = new TurnListener(request.client);
-      return createSession(connect(request, listener, request.requestId), listener, request.sessionId, true);
+      return new AcpSession(connect(request, listener, request.requestId), listener, request.sessionId, true);
     },
   };
 }
@@ -113,92 +111,8 @@ function variablesOf({ name, description, vars }: AuthMethod): string[] {
   return `${name} ${description ?? ''}`.match(/\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b/gu) ?? [];
 }
 
-function createSession(
-  { agent, requests, endReason, ended, end }: Connection, listener: TurnListener, id: string, loaded: boolean,
-): AgentSession {
-  let busy = false;
-  let cancelled = false;
-  listener.open(id);
-
-  /** If the session was closed here, the turn may continue in another process. */
-  const endCalls = async (): Promise<void> => {
-    if (endReason()?.code !== 'agent_session_closed') await listener.endCalls();
-  };
-
-  return {
-    id,
-    loaded,
-    closed: ended,
-    async nextRequest() {
-      await Promise.race([requests.allAnswered(), ended]);
-      return requests.nextId;
-    },
-    async prompt({ content }) {
-      if (busy) return { stopReason: 'failed', reason: { code: 'agent_busy' } };
-      busy = true;
-      cancelled = false;
-      listener.begin();
-      try {
-        const prompt = content.map(({ text }) => ({ type: 'text' as const, text }));
-        return turnOf(promptResponse.parse(await agent.request(methods.agent.session.prompt, { sessionId: id, prompt })).stopReason);
-      } catch (error) {
-        // Many agents answer a cancelled turn with the error that the cancellation caused.
-        if (endReason() === null) return { stopReason: cancelled ? 'cancelled' : 'failed', reason: agentError(error) };
-        await listener.settled();
-        return { stopReason: 'interrupted', reason: endReason() };
-      } finally {
-        listener.end();
-        await endCalls();
-        busy = false;
-      }
-    },
-    async follow(over) {
-      if (busy) return { stopReason: 'failed', reason: { code: 'agent_busy' } };
-      busy = true;
-      cancelled = false;
-      listener.begin();
-      const reason = await raceSignal(ended, over).catch(() => null);
-      listener.end();
-      await listener.settled();
-      // The agent continues its calls in the next turn, unless it has stopped.
-      if (cancelled || reason !== null) await endCalls();
-      busy = false;
-      if (reason !== null) return { stopReason: 'interrupted', reason };
-      return { stopReason: cancelled ? 'cancelled' : 'end_turn', reason: null };
-    },
-    async cancel() {
-      if (!listener.cancel()) return;
-      cancelled = true;
-      // Not awaited: the agent may not read.
-      agent.notify(methods.agent.session.cancel, { sessionId: id }).catch(() => {});
-    },
-    async close() {
-      end({ code: 'agent_session_closed' });
-    },
-  };
-}
-
-function turnOf(stopReason: string): AgentTurn {
-  const { data: known } = knownStopReason.safeParse(stopReason);
-  if (known !== undefined) return { stopReason: known, reason: null };
-  return { stopReason: 'failed', reason: { code: 'agent_stop_reason_unknown', stopReason: oneLine(stopReason) } };
-}
-
-function agentError(error: unknown): AgentTurn['reason'] {
-  return error instanceof ZodError ? { code: 'malformed_answer', about: 'the turn' } : { code: 'agent_error', message: messageOf(error) };
-}
-
 const authRequired = -32_000;
 
 function isAuthenticationRequired(error: unknown): boolean {
   return error instanceof RequestError && error.code === authRequired;
-}
-
-/** Returns the agent's error message on one line. */
-export function messageOf(error: unknown): string {
-  if (!(error instanceof RequestError)) return error instanceof Error ? oneLine(error.message) : '';
-  const { data } = failureData.safeParse(error.data);
-  const message = oneLine(error.message);
-  if (data === undefined || data === '' || message.includes(oneLine(data))) return message === '' ? `error ${error.code}` : message;
-  return message === '' ? oneLine(data) : `${message}: ${oneLine(data)}`;
 }

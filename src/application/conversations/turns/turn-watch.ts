@@ -7,14 +7,16 @@ import { interval } from '../../timers.ts';
 import type { StepDeps } from '../conversation-reconciler.ts';
 import { changeConversation } from '../conversation-records.ts';
 import type { TurnParams } from './turn.ts';
+import { UnpromptedEnd } from './unprompted-end.ts';
 
 interface TurnWatchOptions extends Pick<TurnParams, 'conversation' | 'sandbox' | 'queued'> {
   /** True while the agent only waits for its user. */
   readonly isWaiting: () => boolean;
   /** True while the agent's output is not read, because too much is in memory. */
   readonly isHeldBack: () => boolean;
-  /** Called when a message waits while the agent does the work that it began by itself. */
-  readonly onMessage: () => void;
+  /** True while the agent waits for the result of a tool. */
+  readonly hasOpenCalls: () => boolean;
+  readonly isCancelled: () => boolean;
   /** Called when the agent has been silent for too long, and again at later checks if the silence lasts. */
   readonly onSilent: (withinMs: number) => void;
 }
@@ -30,12 +32,24 @@ export class TurnWatch {
   readonly #options: TurnWatchOptions;
   readonly #checks = new KeyedWorker(() => this.#check());
   readonly #ends = new DisposableStack();
+  readonly #unpromptedEnd: UnpromptedEnd;
   /** How long the agent is silent, counted in intervals, because the time of the machine may jump. Null: it sent output in this one. */
   #silentMs: number | null = null;
 
   constructor(deps: StepDeps, options: TurnWatchOptions) {
     this.#deps = deps;
     this.#options = options;
+    const { isWaiting, hasOpenCalls, isCancelled } = options;
+    this.#unpromptedEnd = new UnpromptedEnd({ clock: deps.clock, isBusy: () => isWaiting() || hasOpenCalls(), isCancelled });
+  }
+
+  /** Fires when the work that an agent began by itself is over. */
+  get over(): AbortSignal {
+    return this.#unpromptedEnd.signal;
+  }
+
+  get #isUnprompted(): boolean {
+    return this.#options.queued.unprompted === true;
   }
 
   start(): void {
@@ -48,8 +62,11 @@ export class TurnWatch {
       this.#silentMs = this.#silentMs === null ? 0 : this.#silentMs + everyMs;
       this.check();
     }));
-    // A message may have come before the turn began.
-    if (this.#options.queued.unprompted === true) this.check();
+    if (this.#isUnprompted) {
+      this.#ends.use(this.#unpromptedEnd.watch());
+      // A message may have come before the turn began.
+      this.check();
+    }
     // The event of a sandbox change names no conversation.
     this.#ends.defer(store.events.subscribe(({ sandboxIds, conversationIds }) => {
       if (sandboxIds.has(sandbox.id) && !conversationIds.has(conversation.id)) this.check();
@@ -58,6 +75,7 @@ export class TurnWatch {
 
   noteOutput(): void {
     this.#silentMs = null;
+    this.#unpromptedEnd.noteOutput();
   }
 
   /** Resumes the sandbox, because its user has answered. */
@@ -81,14 +99,15 @@ export class TurnWatch {
 
   async #check(): Promise<void> {
     const { conversationSandboxes } = this.#deps;
-    const { conversation, queued, isWaiting, isHeldBack, onMessage, onSilent } = this.#options;
+    const { conversation, isWaiting, isHeldBack, onSilent } = this.#options;
     const sandbox = await conversationSandboxes.find(conversation);
     if (sandbox === null || this.#ends.disposed) return;
     const isFrozen = sandbox.status !== 'RUNNING' && sandbox.pauseKind === 'freeze';
     await this.#showFrozen(isFrozen);
     // A frozen agent has no output, and the output of a held-back agent is not read.
     if (isFrozen || isWaiting() || isHeldBack()) this.noteOutput();
-    if (queued.unprompted === true && !isWaiting() && (await this.#queue()).length > 0) return onMessage();
+    // The agent gets the message, and may continue its work.
+    if (this.#isUnprompted && !isWaiting() && (await this.#queue()).length > 0) return this.#unpromptedEnd.end();
     if (sandbox.status === 'PAUSED' && !isWaiting() && (await this.#mustResume(sandbox))) {
       return await conversationSandboxes.resume(conversation);
     }

@@ -12,7 +12,6 @@ import type { MicroagentContext } from './microagent-context.ts';
 import { type RecordedTurn, TurnRecorder } from './turn-recorder.ts';
 import { endTurnChange } from './turn-end.ts';
 import { TurnPermissions } from './turn-permissions.ts';
-import { UnpromptedEnd } from './unprompted-end.ts';
 import { TurnWatch } from './turn-watch.ts';
 
 /** The time from a request to cancel a turn until an agent that ignores it is ended. */
@@ -44,7 +43,6 @@ export class Turn {
   readonly #recorder: TurnRecorder;
   readonly #permissions: TurnPermissions;
   readonly #watch: TurnWatch;
-  readonly #unprompted: UnpromptedEnd;
   readonly #withdrawn = new AbortController();
   #cancelled = false;
   /** Set if Skep stops the agent because the agent is silent. */
@@ -61,17 +59,12 @@ export class Turn {
     this.#recorder = new TurnRecorder({ eventStore: deps.store.events, clock: deps.clock, ...recorded }, conversation);
     const hooks = { onAnswered: () => this.#watch.wake(), isDetached: () => this.#isDetached };
     this.#permissions = new TurnPermissions(deps, params, this.#recorder, hooks);
-    this.#unprompted = new UnpromptedEnd({
-      clock: deps.clock,
-      isBusy: () => this.#permissions.isWaiting || this.#recorder.hasOpenCalls,
-      isCancelled: () => this.#cancelled,
-    });
     this.#watch = new TurnWatch(deps, {
       ...params,
       isWaiting: () => this.#permissions.isWaiting,
       isHeldBack: () => memory.isHeldBack,
-      // The agent gets the message, and may continue its own work.
-      onMessage: () => this.#unprompted.end(),
+      hasOpenCalls: () => this.#recorder.hasOpenCalls,
+      isCancelled: () => this.#cancelled,
       onSilent: (withinMs) => {
         this.#silent = { code: 'turn_silent', withinMs };
         this.#stop();
@@ -153,8 +146,7 @@ export class Turn {
     const written = await this.#change(({ deletedAt, turn, queue }) => {
       // A failed write may have been stored.
       wasTaken = turn?.messageId === messageId;
-      const isNext = this.#isUnprompted ? queue.length === 0 : queue[0]?.messageId === messageId;
-      if (deletedAt !== null || turn !== null || !isNext) return null;
+      if (deletedAt !== null || turn !== null || queue[0]?.messageId !== (this.#isUnprompted ? undefined : messageId)) return null;
       return {
         usesSandbox: true,
         to: {
@@ -182,16 +174,14 @@ export class Turn {
     const client: TurnClient = {
       update: async (update) => {
         this.#watch.noteOutput();
-        this.#unprompted.noteOutput();
         // The next process reads it again.
         if (!this.#isDetached) await this.#recorder.record(update);
       },
       permission: (request, withdrawn) => this.#permissions.ask(request, AbortSignal.any([withdrawn, this.#withdrawn.signal])),
     };
-    const prompting = this.#isUnprompted ? agent.follow(this.#unprompted.signal, client) : agent.prompt(this.#message, client);
+    const prompting = this.#isUnprompted ? agent.follow(this.#watch.over, client) : agent.prompt(this.#message, client);
     using watch = this.#watch;
     watch.start();
-    using _quiet = this.#isUnprompted ? this.#unprompted.watch() : null;
     try {
       const ended = await prompting;
       if (this.#isDetached) {
@@ -218,14 +208,13 @@ export class Turn {
     const { conversation, signal } = this.#params;
     const { clock, conversationSandboxes } = this.#deps;
     // A turn that ended by itself at the last moment keeps its result.
-    const isCutOff = signal.aborted && ended.stopReason === 'interrupted';
-    if (isCutOff) return { stopReason: 'interrupted', reason: { code: 'interrupted_by_shutdown' }, actor: 'skep' };
+    const { stopReason } = ended;
+    if (signal.aborted && stopReason === 'interrupted') return { stopReason, reason: { code: 'interrupted_by_shutdown' }, actor: 'skep' };
     // The turn is cancelled even if the agent had to be ended, or reported the request as an error.
-    if (this.#cancelled && statusAfterTurn(ended.stopReason) === 'error') return { ...ended, stopReason: 'cancelled', actor: 'user' };
+    if (this.#cancelled && statusAfterTurn(stopReason) === 'error') return { ...ended, stopReason: 'cancelled', actor: 'user' };
     if (this.#silent !== null && !this.#cancelled) return { stopReason: 'failed', reason: this.#silent, actor: 'skep' };
     // An agent also ends its turn as cancelled if its request for permission is refused.
-    const isByUser = this.#cancelled && ended.stopReason === 'cancelled';
-    if (ended.stopReason !== 'interrupted') return { ...ended, actor: isByUser ? 'user' : 'agent' };
+    if (stopReason !== 'interrupted') return { ...ended, actor: stopReason === 'cancelled' && this.#cancelled ? 'user' : 'agent' };
     const sandbox = await retryThroughStoreOutage(clock, signal, () => conversationSandboxes.find(conversation));
     if (sandbox === null) return { ...ended, reason: { code: 'sandbox_deleted' }, actor: 'skep' };
     if (sandbox.pauseKind !== 'stop' || sandbox.status === 'RESUMING') return { ...ended, actor: 'skep' };

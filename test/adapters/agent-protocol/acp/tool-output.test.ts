@@ -16,7 +16,7 @@ const ofCodex = {
 /** Returns the content of the tool call after each of the changes. */
 async function contents(...changes: readonly object[]): Promise<unknown[]> {
   const { client, does } = await openScripted();
-  await does(...changes.map((change) => ({ update: { sessionUpdate: 'tool_call_update', toolCallId: 'call', ...change } })));
+  await does(...changes.map((change) => ({ update: { sessionUpdate: 'tool_call_update', toolCallId: 'call', status: 'completed', ...change } })));
   return client.updates.map((update: AgentUpdate) => update.kind === 'tool_call' && update.call.content);
 }
 
