@@ -2,6 +2,7 @@ import { styleText } from 'node:util';
 import type { api, SkepClient } from '../../client/index.ts';
 import { followOptions, type JsonOption, printBody, stopSignal, untilStopped } from './console.ts';
 import { safeLine, safeText } from './safe-text.ts';
+import { contentLines, titleLines } from './tool-call-text.ts';
 
 export interface Screen {
   write(text: string): void;
@@ -18,6 +19,8 @@ export class Transcript {
   readonly #screen: Screen;
   /** Messages whose chunks were printed, but whose complete event has not arrived yet. */
   readonly #chunked = new Set<string>();
+  /** The tool calls of the turn that have not ended, by id. */
+  readonly #calls = new Map<string, api.ToolCallEventData>();
   /** The message and channel of the unfinished line; null if there is none. */
   #openLine: string | null = null;
 
@@ -63,20 +66,16 @@ export class Transcript {
         this.#closeLine();
         return [];
       }
-      case 'tool_call': {
-        const { title, status, paths } = event.data;
-        return [this.#dimLine(`[${status}] ${title}${paths.length === 0 ? '' : ` (${paths.join(', ')})`}`)];
-      }
+      case 'tool_call':
+        return this.#toolCallLines(event);
       case 'plan':
         return event.data.entries.map(({ content, status }) => this.#dimLine(`${status === 'completed' ? 'x' : '-'} ${content}`));
       case 'permission_requested':
-        return [
-          this.#style('bold', `The agent asks for permission: ${safeLine(event.data.title)}`),
-          ...event.data.options.map(({ name }, index) => `  ${index + 1}  ${safeLine(name)}`),
-        ];
+        return this.#questionLines(event);
       case 'permission_answered':
         return [this.#dimLine(`answer: ${event.data.option_id ?? 'none, the request was withdrawn'}${because}`)];
       case 'turn_ended':
+        this.#calls.clear();
         return event.data.stop_reason === 'end_turn' ? [] : [this.#dimLine(`the turn ended: ${event.data.stop_reason}${because}`)];
       case 'start_step':
         return [this.#dimLine(`${event.data.to}${because}`)];
@@ -100,6 +99,29 @@ export class Transcript {
       default:
         return [];
     }
+  }
+
+  /** A call that failed is shown with its reason. The content of others is shown if the agent asks for permission. */
+  #toolCallLines({ data, conversation_id: id }: api.ToolCallEvent): string[] {
+    const { tool_call_id: callId, title, status, paths, content } = data;
+    if (status === 'completed' || status === 'failed') this.#calls.delete(callId);
+    else this.#calls.set(callId, data);
+    const reasons = status === 'failed' ? content.filter(({ type }) => type === 'text') : [];
+    return [
+      this.#dimLine(`[${status}] ${title}${paths.length === 0 ? '' : ` (${paths.join(', ')})`}`),
+      ...contentLines(reasons, id),
+    ];
+  }
+
+  /** The content of the call comes first, because it is what the user allows. */
+  #questionLines({ data: { tool_call_id: callId, title, options }, conversation_id: id }: api.PermissionRequestedEvent): string[] {
+    const [question = '', ...more] = titleLines('The agent asks for permission', title, id);
+    return [
+      ...contentLines(this.#calls.get(callId)?.content ?? [], id),
+      this.#style('bold', question),
+      ...more,
+      ...options.map(({ name }, index) => `  ${index + 1}  ${safeLine(name)}`),
+    ];
   }
 
   #messageText(channel: string, text: string): string {

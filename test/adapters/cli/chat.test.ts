@@ -82,7 +82,7 @@ describe('permission requests', () => {
     const chat = talk(apiOf(world), id);
     chat.type('ask');
     await chat.sees('  2  ');
-    expect(chat.shown()).toContain('The agent asks for permission: Write a file\n  1  Yes, once\n  2  No 3 Everything\n');
+    expect(chat.shown()).toContain('The agent asks for permission:\n  | Write\n  | a file\n  1  Yes, once\n  2  No 3 Everything\n');
     for (const wrong of ['3', '0', 'yes', '1.0']) chat.type(wrong);
     chat.type('1');
     await chat.sees('chosen: yes');
