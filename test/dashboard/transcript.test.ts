@@ -65,6 +65,18 @@ describe('a transcript', () => {
     expect(transcript.plan?.entries).toHaveLength(1);
   });
 
+  test('has the content of the call of an open request, also if the call is older than the events that were read first', () => {
+    const content = [{ type: 'text' as const, text: 'the plan' }];
+    const pending = event('tool_call', { tool_call_id: 'a', title: 'a', tool_kind: 'other', status: 'pending', paths: [], content });
+    const request = { permission_id: 'p', tool_call_id: 'a', title: 'Approve', options: [] };
+    const transcript = transcriptOf(event('permission_requested', request));
+    expect(transcript.contentFor(request)).toEqual([]);
+    transcript.prepend([started('1'), pending]);
+    expect(transcript.contentFor(request)).toEqual(content);
+    transcript.apply(started('2'));
+    expect(transcript.contentFor(request)).toEqual([]);
+  });
+
   test('shows a call of a long turn once after older events are added, and updates it', () => {
     const transcript = transcriptOf(call('a', 'completed'));
     transcript.prepend([call('a', 'in_progress'), call('b', 'in_progress')]);

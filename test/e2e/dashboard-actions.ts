@@ -47,11 +47,13 @@ export function dashboardActions(opened: () => { readonly scene: Scene; readonly
     const dialog = page.getByRole('dialog');
     const name = `Go on ${'and on '.repeat(30)}`;
     const ask = { toolCallId: 'wait', title: `wait${'/and/wait'.repeat(30)}`, options: [{ optionId: 'yes', name, kind: 'allow_once' as const }] };
-    await dialog.getByLabel('What should the agent do?').fill(acpScript({ ask }));
+    const tool = { toolCallId: 'wait', content: [{ type: 'diff' as const, path: 'cart.ts', oldText: 'one\n', newText: `${'two '.repeat(300)}\n` }] };
+    await dialog.getByLabel('What should the agent do?').fill(acpScript({ tool }, { ask }));
     await dialog.getByRole('combobox', { name: 'Repository' }).fill('acme/shop');
     await dialog.getByLabel('Branch').last().selectOption('develop');
     await dialog.getByRole('button', { name: 'Start' }).click();
     await page.getByRole('button', { name: 'Go on' }).waitFor();
+    await page.locator('.permission .diff .removed', { hasText: 'one' }).waitFor();
     expect(await page.locator('.permission').evaluate((card) => card.scrollWidth - card.clientWidth), 'a long request fits').toBe(0);
     await page.getByLabel('Message').fill('after it');
     await page.getByRole('link', { name: 'Sandboxes' }).first().click();

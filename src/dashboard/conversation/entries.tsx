@@ -1,4 +1,4 @@
-import type { Conversation } from '../../client/index.ts';
+import type { api, Conversation } from '../../client/index.ts';
 import { clockTime, readableName } from '../format.ts';
 import { canChange } from '../session.ts';
 import { ActionButton } from '../ui/actions.tsx';
@@ -81,14 +81,19 @@ function ToolCall(props: Of<'tool'>) {
     <div class="tool">
       <Foldable {...props} summary={name}>
         {paths.length > 0 && <p class="paths">{paths.map((path) => <code key={path}>{path}</code>)}</p>}
-        {content.map((part, index) => part.type === 'diff'
-          ? <DiffView key={index} title={part.path} lines={diffLines(part.old_text ?? '', part.new_text)} />
-          : <pre key={index} tabIndex={0}>{part.text}</pre>)}
+        <Content parts={content} />
       </Foldable>
     </div>
   );
 }
 
+function Content({ parts }: { readonly parts: api.ToolCallEventData['content'] }) {
+  return parts.map((part, index) => part.type === 'diff'
+    ? <DiffView key={index} title={part.path} lines={diffLines(part.old_text ?? '', part.new_text)} />
+    : <pre key={index} tabIndex={0}>{part.text}</pre>);
+}
+
+/** An open request shows the content of its call, because it is what the user allows. Later, the row of the call has it. */
 function Permission({ entry: { request }, transcript, conversation }: Of<'permission'>) {
   const answer = transcript.answers.get(request.permission_id);
   const chosen = request.options.find(({ option_id: id }) => id === answer);
@@ -97,6 +102,7 @@ function Permission({ entry: { request }, transcript, conversation }: Of<'permis
       <p><Icon name="help" /><b>The agent asks for permission</b></p>
       <p class="plain">{request.title}</p>
       {answer !== undefined && <p class="dim">{chosen === undefined ? 'The request was withdrawn.' : `Answered: ${chosen.name}`}</p>}
+      {answer === undefined && <Content parts={transcript.contentFor(request)} />}
       {answer === undefined && (
         <div class="actions">
           {request.options.map((option) => (

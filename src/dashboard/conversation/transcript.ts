@@ -55,6 +55,11 @@ export class Transcript {
     }
   }
 
+  /** Returns the content of the call that an open request is about. It is a call of the last turn. */
+  contentFor({ tool_call_id: id }: Permission): api.ToolCallEventData['content'] {
+    return this.#calls.get(id)?.call.content ?? [];
+  }
+
   /** Inserts older events before the first row. */
   prepend(events: readonly api.Event[]): void {
     const older = new Transcript();
