@@ -265,14 +265,16 @@ export type TranscriptEntry = {
   readonly delivered: boolean;
 } | {
   readonly kind: 'permission';
+  /** When it was answered or withdrawn. Of an open request: when the agent asked. */
   readonly at: Timestamp;
   /** What the agent asked for. */
   readonly title: string;
-  readonly decision: 'allowed' | 'refused' | 'withdrawn';
-  /** The option that was chosen; null if the request was withdrawn. */
+  /** `open`: the agent waits for the answer. */
+  readonly decision: 'allowed' | 'refused' | 'withdrawn' | 'open';
+  /** The option that was chosen; null if the request is open or was withdrawn. */
   readonly option_name: string | null;
-  /** Who decided; `skep` for a policy or a time limit. */
-  readonly actor: 'user' | 'agent' | 'skep' | 'runtime';
+  /** Who decided; `skep` for a policy or a time limit. Null if the request is open. */
+  readonly actor: 'user' | 'agent' | 'skep' | 'runtime' | null;
   /** The reason, as a sentence. */
   readonly status_detail: string | null;
   readonly status_reason: StatusReason | null;

@@ -7,16 +7,20 @@ import type { ConversationUseCaseDeps } from './conversations.ts';
 
 /** An entry of a transcript: results without intermediate events. `at` is in milliseconds since the epoch. */
 export type TranscriptEntry = MessageEntry | ({ readonly at: number } & (
-  /** The answer to a request for permission, and who gave it. `option` is null if the request was withdrawn. */
-  | {
-    readonly kind: 'permission'; readonly title: string; readonly option: PermissionOption | null;
-    readonly actor: EventActor; readonly reason: Reason | null;
-  }
+  /** A request for permission. `answer` is null while it waits for one. */
+  | { readonly kind: 'permission'; readonly title: string; readonly answer: PermissionAnswer | null }
   /** The final state of a tool call. */
   | ({ readonly kind: 'tool_call' } & Pick<ToolCall, 'title' | 'toolKind' | 'status' | 'paths'>)
   /** The end of a turn with another stop reason than `end_turn`. */
   | { readonly kind: 'turn_ended'; readonly stopReason: TurnStopReason; readonly reason: Reason | null }
 ));
+
+/** The answer to a request for permission, and who gave it. `option` is null if the request was withdrawn. */
+interface PermissionAnswer {
+  readonly option: PermissionOption | null;
+  readonly actor: EventActor;
+  readonly reason: Reason | null;
+}
 
 /** A message of the user is placed where its turn began, after the answers to earlier ones. One without a turn has the time it was sent. */
 interface MessageEntry {
@@ -49,7 +53,8 @@ export async function getTranscript(deps: ConversationUseCaseDeps, scope: OwnerS
 
 async function* entriesOf(events: AsyncIterable<Event>): AsyncGenerator<TranscriptEntry, void> {
   const queued = new Map<string, MessageEntry>();
-  const requests = new Map<string, PermissionRequest>();
+  /** Requests of the turn that have no answer. */
+  const requests = new Map<string, PermissionRequest & { readonly at: number }>();
   /** Tool calls that have not ended. Each of their events contains the full state. */
   const open = new Map<string, TranscriptEntry>();
   for await (const { at, actor, reason, ...event } of events) {
@@ -61,14 +66,14 @@ async function* entriesOf(events: AsyncIterable<Event>): AsyncGenerator<Transcri
     } else if (event.kind === 'turn_started') {
       yield* takeThrough(queued, event.data.messageId, at);
     } else if (event.kind === 'permission_requested') {
-      requests.set(event.data.permissionId, event.data);
+      requests.set(event.data.permissionId, { ...event.data, at });
     } else if (event.kind === 'permission_answered') {
       const { permissionId, optionId } = event.data;
       const request = requests.get(permissionId);
       if (request === undefined) continue;
       requests.delete(permissionId);
       const option = request.options.find((one) => one.optionId === optionId) ?? null;
-      yield { kind: 'permission', at, title: request.title, option, actor, reason };
+      yield { kind: 'permission', at, title: request.title, answer: { option, actor, reason } };
     } else if (event.kind === 'tool_call') {
       const { toolCallId, title, toolKind, status, paths } = event.data;
       const entry: TranscriptEntry = { at, kind: 'tool_call', title, toolKind, status, paths };
@@ -83,11 +88,13 @@ async function* entriesOf(events: AsyncIterable<Event>): AsyncGenerator<Transcri
     } else if (event.kind === 'turn_ended') {
       yield* open.values();
       open.clear();
+      requests.clear();
       const { stopReason } = event.data;
       if (stopReason !== 'end_turn') yield { at, kind: 'turn_ended', stopReason, reason };
     }
   }
   yield* open.values();
+  for (const { at, title } of requests.values()) yield { kind: 'permission', at, title, answer: null };
   yield* queued.values();
 }
 

@@ -133,6 +133,10 @@ test('a permission request can be answered once, by its owner, with one of its o
   const [asked] = await until(() => eventsOf(id, 'permission_requested'), (requests) => requests.length > 0, 60_000);
   expect(asked).toMatchObject({ title: 'Write a file', tool_call_id: 'call-1', options: [{ option_id: 'yes', name: 'Yes', kind: 'allow_once' }, { option_id: 'no' }] });
   expect(await world.ann('GET', `${conversations}/${id}`)).toMatchObject({ body: { execution_status: 'waiting_for_permission' } });
+  expect(items(await world.ann('GET', `${conversations}/${id}/transcript?format=json`)).at(-1)).toEqual({
+    kind: 'permission', at: expect.any(String), title: 'Write a file', decision: 'open', option_name: null, actor: null, status_detail: null, status_reason: null,
+  });
+  expect((await world.ann('GET', `${conversations}/${id}/transcript`)).body).toMatch(/\n- Permission for Write a file: waits for an answer\.\n$/);
   const path = `${conversations}/${id}/permissions/${String(asked?.['permission_id'])}`;
   const ben = world.client(world.keys.ben);
   expect(await ben('POST', path, { option_id: 'yes' })).toMatchObject({ status: 404, body: { code: 'conversation_not_found' } });

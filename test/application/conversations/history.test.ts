@@ -169,12 +169,14 @@ test('a transcript says who answered a permission request, and how', async () =>
   const w = await createReady({ agent: { permissions: 'ask' }, script: asks });
   await w.conversations.send('me', w.id, said('go'));
   const permission = await until(async () => (await w.record()).permission);
-  expect(await entries(w)).toMatchObject([{ text: 'go' }, { title: 'Edit', status: 'pending' }]);
+  expect(await entries(w)).toMatchObject([
+    { text: 'go' }, { title: 'Edit', status: 'pending' }, { kind: 'permission', at: w.clock.now(), title: 'Write a file', answer: null },
+  ]);
   await w.conversations.answerPermission('me', w.id, permission?.permissionId ?? '', 'yes');
   await w.rested();
   expect(await entries(w)).toMatchObject([
     { text: 'go' },
-    { kind: 'permission', title: 'Write a file', option: options[0], actor: 'user', reason: null },
+    { kind: 'permission', title: 'Write a file', answer: { option: options[0], actor: 'user', reason: null } },
     { title: 'Edit', status: 'completed' },
   ]);
 });
@@ -184,12 +186,26 @@ test('a transcript has permission decisions of a policy, and withdrawn requests'
   await byPolicy.conversations.send('me', byPolicy.id, said('go'));
   await byPolicy.rested();
   expect(await entries(byPolicy)).toContainEqual({
-    kind: 'permission', at: expect.any(Number), title: 'Write a file', option: options[1], actor: 'skep', reason: { code: 'permission_by_policy', policy: 'deny' },
+    kind: 'permission', at: expect.any(Number), title: 'Write a file',
+    answer: { option: options[1], actor: 'skep', reason: { code: 'permission_by_policy', policy: 'deny' } },
   });
   const withdrawn = await createReady({ agent: { permissions: 'ask' }, script: asks });
   await withdrawn.conversations.send('me', withdrawn.id, said('go'));
   await until(async () => (await withdrawn.record()).permission);
   await withdrawn.conversations.update('me', withdrawn.id, { archived: true });
   await until(async () => (await withdrawn.record()).releasedAt !== null || null);
-  expect(await entries(withdrawn)).toContainEqual({ kind: 'permission', at: expect.any(Number), title: 'Write a file', option: null, actor: 'user', reason: null });
+  expect(await entries(withdrawn)).toContainEqual({
+    kind: 'permission', at: expect.any(Number), title: 'Write a file', answer: { option: null, actor: 'user', reason: null },
+  });
+});
+
+test('a request for permission waits for no answer after its turn has ended', async () => {
+  const w = await createReady();
+  const record = await w.record();
+  const bodies: EventBody[] = [
+    { kind: 'permission_requested', data: { permissionId: 'p', toolCallId: 'edit', title: 'Write a file', options } },
+    { kind: 'turn_ended', data: { messageId: 'a', stopReason: 'interrupted' } },
+  ];
+  await w.store.events.append(bodies.map((body, at) => eventOf(record, body, { at, actor: 'skep', reason: null })));
+  expect(await entries(w)).toMatchObject([{ kind: 'turn_ended' }]);
 });

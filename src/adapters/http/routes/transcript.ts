@@ -1,12 +1,13 @@
 import { z } from 'zod';
 import type { TranscriptEntry } from '../../../application/conversations/conversations.ts';
 import { toolCallStatuses } from '../../../domain/agent.ts';
-import type { PermissionOption } from '../../../domain/permission.ts';
 import type { Reason } from '../../../domain/reason.ts';
 import { eventActors } from '../../shared/event-data-schemas.ts';
 import { sentenceOf } from '../../shared/status-and-error-messages.ts';
 import { presentStatus, statusFields, timestamp, toTimestamp } from '../common-schemas.ts';
 import { operation, StreamedBody } from '../operation.ts';
+
+type PermissionAnswer = NonNullable<Extract<TranscriptEntry, { readonly kind: 'permission' }>['answer']>;
 
 const entry = z
   .discriminatedUnion('kind', [
@@ -17,10 +18,12 @@ const entry = z
       delivered: z.boolean().describe("False for a user's message that the agent has not got: it waits, or was dropped."),
     }),
     z.object({
-      kind: z.literal('permission'), at: timestamp, title: z.string().describe('What the agent asked for.'),
-      decision: z.enum(['allowed', 'refused', 'withdrawn']),
-      option_name: z.string().nullable().describe('The option that was chosen; null if the request was withdrawn.'),
-      actor: z.enum(eventActors).describe('Who decided; `skep` for a policy or a time limit.'),
+      kind: z.literal('permission'),
+      at: timestamp.describe('When it was answered or withdrawn. Of an open request: when the agent asked.'),
+      title: z.string().describe('What the agent asked for.'),
+      decision: z.enum(['allowed', 'refused', 'withdrawn', 'open']).describe('`open`: the agent waits for the answer.'),
+      option_name: z.string().nullable().describe('The option that was chosen; null if the request is open or was withdrawn.'),
+      actor: z.enum(eventActors).nullable().describe('Who decided; `skep` for a policy or a time limit. Null if the request is open.'),
       ...statusFields,
     }),
     z.object({
@@ -39,9 +42,9 @@ function presentEntry(shown: TranscriptEntry): z.output<typeof entry> {
     case 'message':
       return { kind: 'message', at, role: shown.role, text: shown.text, delivered: shown.isDelivered };
     case 'permission': {
-      const { title, option, actor, reason } = shown;
-      const decided = { decision: decisionOf(option), option_name: option?.name ?? null, actor };
-      return { kind: 'permission', at, title, ...decided, ...presentStatus(reason) };
+      const { title, answer } = shown;
+      const decided = { decision: decisionOf(answer), option_name: answer?.option?.name ?? null, actor: answer?.actor ?? null };
+      return { kind: 'permission', at, title, ...decided, ...presentStatus(answer?.reason ?? null) };
     }
     case 'tool_call':
       return { kind: 'tool_call', at, title: shown.title, tool_kind: shown.toolKind, status: shown.status, paths: [...shown.paths] };
@@ -50,7 +53,9 @@ function presentEntry(shown: TranscriptEntry): z.output<typeof entry> {
   }
 }
 
-function decisionOf(option: PermissionOption | null): 'allowed' | 'refused' | 'withdrawn' {
+function decisionOf(answer: PermissionAnswer | null): 'allowed' | 'refused' | 'withdrawn' | 'open' {
+  if (answer === null) return 'open';
+  const { option } = answer;
   if (option === null) return 'withdrawn';
   return option.kind.startsWith('allow') ? 'allowed' : 'refused';
 }
@@ -75,13 +80,18 @@ async function* asMarkdown(title: string | null, entries: AsyncIterable<Transcri
       const paths = shown.paths.length === 0 ? '' : ` (${onOneLine(shown.paths.join(', '))})`;
       yield `\n- ${onOneLine(shown.title)}${paths}: ${shown.status}\n`;
     } else if (shown.kind === 'permission') {
-      const { title, option, actor, reason } = shown;
-      const by = option === null ? '' : `${actor === 'user' ? ' by the user' : ''} (${onOneLine(option.name)})`;
-      yield `\n- Permission for ${onOneLine(title)}: ${decisionOf(option)}${by}.${detailOf(reason)}\n`;
+      yield `\n- Permission for ${onOneLine(shown.title)}: ${answerInWords(shown.answer)}\n`;
     } else {
       yield `\n*The turn ended: ${shown.stopReason}.${detailOf(shown.reason)}*\n`;
     }
   }
+}
+
+function answerInWords(answer: PermissionAnswer | null): string {
+  if (answer === null) return 'waits for an answer.';
+  const { option, actor, reason } = answer;
+  const by = option === null ? '' : `${actor === 'user' ? ' by the user' : ''} (${onOneLine(option.name)})`;
+  return `${decisionOf(answer)}${by}.${detailOf(reason)}`;
 }
 
 function detailOf(reason: Reason | null): string {
