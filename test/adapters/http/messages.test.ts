@@ -136,7 +136,7 @@ test('a permission request can be answered once, by its owner, with one of its o
   expect(items(await world.ann('GET', `${conversations}/${id}/transcript?format=json`)).at(-1)).toEqual({
     kind: 'permission', at: expect.any(String), title: 'Write a file', decision: 'open', option_name: null, actor: null, status_detail: null, status_reason: null,
   });
-  expect((await world.ann('GET', `${conversations}/${id}/transcript`)).body).toMatch(/\n- Permission for Write a file: waits for an answer\.\n$/);
+  expect((await world.ann('GET', `${conversations}/${id}/transcript`)).body).toMatch(/\n- Permission for `Write a file`: waits for an answer\.\n$/);
   const path = `${conversations}/${id}/permissions/${String(asked?.['permission_id'])}`;
   const ben = world.client(world.keys.ben);
   expect(await ben('POST', path, { option_id: 'yes' })).toMatchObject({ status: 404, body: { code: 'conversation_not_found' } });
@@ -152,7 +152,7 @@ test('a permission request can be answered once, by its owner, with one of its o
     kind: 'permission', at: expect.any(String), title: 'Write a file', decision: 'allowed', option_name: 'Yes', actor: 'user', status_detail: null, status_reason: null,
   });
   const { body: markdown } = await world.ann('GET', `${conversations}/${id}/transcript`);
-  expect(markdown).toMatch(/\n> ask\n\n- Permission for Write a file: allowed by the user \(Yes\)\.\n\n## Agent/);
+  expect(markdown).toMatch(/\n> ask\n\n- Permission for `Write a file`: allowed by the user \(`Yes`\)\.\n\n## Agent/);
 });
 
 test('the permission policy of a conversation overrides the policy of its spec', async () => {
@@ -160,9 +160,9 @@ test('the permission policy of a conversation overrides the policy of its spec',
     const id = await readyConversation(world, { permission_policy: policy });
     expect(await turnOf(id, await sent(id, 'ask'))).toBe('end_turn');
     expect((await eventsOf(id, 'message')).at(-1)).toMatchObject({ text: `chosen: ${chosen}` });
-    const decision = policy === 'allow' ? 'allowed (Yes)' : 'refused (No)';
+    const decision = policy === 'allow' ? 'allowed (`Yes`)' : 'refused (`No`)';
     expect((await world.ann('GET', `${conversations}/${id}/transcript`)).body)
-      .toContain(`\n- Permission for Write a file: ${decision}. Decided by the policy of the conversation: ${policy}.\n`);
+      .toContain(`\n- Permission for \`Write a file\`: ${decision}. Decided by the policy of the conversation: ${policy}.\n`);
   }
   expect(await world.ann('POST', conversations, { permission_policy: 'sometimes' })).toMatchObject({ status: 422 });
 });

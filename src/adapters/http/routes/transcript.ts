@@ -77,10 +77,12 @@ async function* asMarkdown(title: string | null, entries: AsyncIterable<Transcri
       const author = shown.role === 'user' ? 'User' : 'Agent';
       yield `\n## ${author}, ${toTimestamp(shown.at)}${shown.isDelivered ? '' : ' (not delivered)'}\n\n${blockQuote(shown.text)}\n`;
     } else if (shown.kind === 'tool_call') {
-      const paths = shown.paths.length === 0 ? '' : ` (${onOneLine(shown.paths.join(', '))})`;
-      yield `\n- ${onOneLine(shown.title)}${paths}: ${shown.status}\n`;
+      const { name, below } = named(shown.title);
+      const paths = shown.paths.length === 0 ? '' : ` (${shown.paths.map(codeSpan).join(', ')})`;
+      yield `\n- ${name}${paths}: ${shown.status}${below}\n`;
     } else if (shown.kind === 'permission') {
-      yield `\n- Permission for ${onOneLine(shown.title)}: ${answerInWords(shown.answer)}\n`;
+      const { name, below } = named(shown.title);
+      yield `\n- Permission for ${name}: ${answerInWords(shown.answer)}${below}\n`;
     } else {
       yield `\n*The turn ended: ${shown.stopReason}.${detailOf(shown.reason)}*\n`;
     }
@@ -90,7 +92,7 @@ async function* asMarkdown(title: string | null, entries: AsyncIterable<Transcri
 function answerInWords(answer: PermissionAnswer | null): string {
   if (answer === null) return 'waits for an answer.';
   const { option, actor, reason } = answer;
-  const by = option === null ? '' : `${actor === 'user' ? ' by the user' : ''} (${onOneLine(option.name)})`;
+  const by = option === null ? '' : `${actor === 'user' ? ' by the user' : ''} (${codeSpan(option.name)})`;
   return `${decisionOf(answer)}${by}.${detailOf(reason)}`;
 }
 
@@ -98,9 +100,37 @@ function detailOf(reason: Reason | null): string {
   return reason === null ? '' : ` ${onOneLine(sentenceOf(reason))}`;
 }
 
+const lineEnd = /\r\n?|\n/u;
+
 /** Returns the text as a quotation, so it can't imitate a heading of the transcript. */
 function blockQuote(text: string): string {
-  return text.split(/\r\n?|\n/u).map((line) => `> ${line}`.trimEnd()).join('\n');
+  return text.split(lineEnd).map((line) => `> ${line}`.trimEnd()).join('\n');
+}
+
+/** Returns the title for a sentence. A title of several lines, for example a script, is put below the sentence. */
+function named(title: string): { readonly name: string; readonly below: string } {
+  const text = title.trim();
+  return lineEnd.test(text) ? { name: 'the text below', below: codeBlock(text) } : { name: codeSpan(text), below: '' };
+}
+
+/** Returns the text as a code span of Markdown, in which nothing has a meaning except a run of as many backticks as begin it. */
+function codeSpan(text: string): string {
+  const line = text.split(lineEnd).join(' ');
+  const fence = '`'.repeat(longestRun(line) + 1);
+  // Markdown takes away a space at both ends.
+  const edge = /^`|`$|^ .* $/u.test(line) ? ' ' : '';
+  return fence + edge + line + edge + fence;
+}
+
+/** Returns the text as a code block in an item of a list. */
+function codeBlock(text: string): string {
+  const fence = '`'.repeat(Math.max(3, longestRun(text) + 1));
+  return `\n\n  ${[fence, ...text.split(lineEnd), fence].join('\n  ')}`;
+}
+
+/** Returns the length of the longest run of backticks in the text. */
+function longestRun(text: string): number {
+  return (text.match(/`+/gu) ?? []).reduce((longest, run) => Math.max(longest, run.length), 0);
 }
 
 function onOneLine(text: string): string {
