@@ -285,6 +285,8 @@ export type TranscriptEntry = {
   readonly tool_kind: string;
   readonly status: 'pending' | 'in_progress' | 'completed' | 'failed';
   readonly paths: readonly string[];
+  /** What a call that failed reported. Null if it reported no text, and for other calls. */
+  readonly failure: string | null;
 } | {
   readonly kind: 'turn_ended';
   readonly at: Timestamp;

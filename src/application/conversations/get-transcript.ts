@@ -1,4 +1,4 @@
-import type { MessageRole, ToolCall, TurnStopReason } from '../../domain/agent.ts';
+import type { MessageRole, ToolCall, ToolCallContent, TurnStopReason } from '../../domain/agent.ts';
 import type { PermissionOption, PermissionRequest } from '../../domain/permission.ts';
 import type { Event, EventActor } from '../../domain/event.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
@@ -9,8 +9,11 @@ import type { ConversationUseCaseDeps } from './conversations.ts';
 export type TranscriptEntry = MessageEntry | ({ readonly at: number } & (
   /** A request for permission. `answer` is null while it waits for one. */
   | { readonly kind: 'permission'; readonly title: string; readonly answer: PermissionAnswer | null }
-  /** The final state of a tool call. */
-  | ({ readonly kind: 'tool_call' } & Pick<ToolCall, 'title' | 'toolKind' | 'status' | 'paths'>)
+  /**
+   * The final state of a tool call. `failure` is the text of a call that failed; null if it has none. The content of other calls is left
+   * out: it would be most of a transcript, because it has the files that the agent read.
+   */
+  | ({ readonly kind: 'tool_call'; readonly failure: string | null } & Pick<ToolCall, 'title' | 'toolKind' | 'status' | 'paths'>)
   /** The end of a turn with another stop reason than `end_turn`. */
   | { readonly kind: 'turn_ended'; readonly stopReason: TurnStopReason; readonly reason: Reason | null }
 ));
@@ -75,8 +78,9 @@ async function* entriesOf(events: AsyncIterable<Event>): AsyncGenerator<Transcri
       const option = request.options.find((one) => one.optionId === optionId) ?? null;
       yield { kind: 'permission', at, title: request.title, answer: { option, actor, reason } };
     } else if (event.kind === 'tool_call') {
-      const { toolCallId, title, toolKind, status, paths } = event.data;
-      const entry: TranscriptEntry = { at, kind: 'tool_call', title, toolKind, status, paths };
+      const { toolCallId, title, toolKind, status, paths, content } = event.data;
+      const failure = status === 'failed' ? textOf(content) : null;
+      const entry: TranscriptEntry = { at, kind: 'tool_call', title, toolKind, status, paths, failure };
       if (status === 'completed' || status === 'failed') {
         open.delete(toolCallId);
         yield entry;
@@ -96,6 +100,11 @@ async function* entriesOf(events: AsyncIterable<Event>): AsyncGenerator<Transcri
   yield* open.values();
   for (const { at, title } of requests.values()) yield { kind: 'permission', at, title, answer: null };
   yield* queued.values();
+}
+
+function textOf(content: readonly ToolCallContent[]): string | null {
+  const text = content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n');
+  return text === '' ? null : text;
 }
 
 /** Yields the message whose turn begins, after the older ones: they were dropped, because the queue keeps its order. */

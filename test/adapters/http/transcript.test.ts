@@ -55,3 +55,13 @@ test('a title of several lines is a code block in the Markdown transcript, which
     '', '- the text below (`a.md`): completed', ...block, `- Permission for the text below: ${allowed}`, ...block,
   ].join('\n'));
 });
+
+const failed = (text: string) => ({ toolCallId: 'call', title: 'npm test', status: 'failed', content: [{ type: 'text', text }] }) as const;
+
+test('the Markdown transcript has the beginning and the end of what a failed call reported, and JSON has all of it', async () => {
+  expect(await markdownOf(failed('# not\nfound'))).toBe('\n- `npm test`: failed\n\n  It reported:\n\n  ```\n  # not\n  found\n  ```\n');
+  const text = `${'a'.repeat(1000)}${'b'.repeat(70)}${'c'.repeat(1000)}`;
+  const note = '[... 70 characters are left out; the transcript as JSON has them ...]';
+  expect(await markdownOf(failed(text))).toContain(`  ${'a'.repeat(1000)}\n  ${note}\n  ${'c'.repeat(1000)}\n  \`\`\`\n`);
+  expect(await transcriptOf('json', failed(text))).toMatchObject({ items: [{}, { kind: 'tool_call', status: 'failed', failure: text }, {}] });
+});

@@ -96,14 +96,18 @@ test('a title is changed and removed, and an update without a change writes noth
   expect(await w.conversations.update('me', w.id, { title: null })).toMatchObject({ conversation: { title: null } });
 });
 
-test('a transcript has each tool call once, with its last status, and no thoughts', async () => {
+test('a transcript has each tool call once, with its last status and why it failed, and no thoughts', async () => {
   const w = await createReady({
     script: async (turn) => {
       await turn.say('let me think', { channel: 'thought' });
       await turn.tool({ toolCallId: 'edit', title: 'Edit', paths: ['a.ts'] });
       await turn.tool({ toolCallId: 'edit', status: 'in_progress' });
       await turn.tool({ toolCallId: 'left', title: 'Never ends' });
-      await turn.tool({ toolCallId: 'edit', status: 'completed' });
+      await turn.tool({ toolCallId: 'edit', status: 'completed', content: [{ type: 'text', text: 'the whole file' }] });
+      await turn.tool({ toolCallId: 'run', title: 'npm test', status: 'failed', content: [
+        { type: 'text', text: 'one' }, { type: 'diff', path: 'a.ts', oldText: null, newText: 'x' }, { type: 'text', text: 'two' },
+      ] });
+      await turn.tool({ toolCallId: 'silent', title: 'false', status: 'failed' });
       await turn.say('done');
     },
   });
@@ -111,9 +115,11 @@ test('a transcript has each tool call once, with its last status, and no thought
   await w.rested();
   expect(await entries(w)).toMatchObject([
     { kind: 'message', role: 'user', text: 'go' },
-    { kind: 'tool_call', title: 'Edit', status: 'completed', paths: ['a.ts'] },
+    { kind: 'tool_call', title: 'Edit', status: 'completed', paths: ['a.ts'], failure: null },
+    { title: 'npm test', status: 'failed', failure: 'one\ntwo' },
+    { title: 'false', status: 'failed', failure: null },
     { kind: 'message', role: 'agent', text: 'done' },
-    { kind: 'tool_call', title: 'Never ends', status: 'failed' },
+    { kind: 'tool_call', title: 'Never ends', status: 'failed', failure: null },
   ]);
 });
 

@@ -29,6 +29,7 @@ const entry = z
     z.object({
       kind: z.literal('tool_call'), at: timestamp, title: z.string(), tool_kind: z.string(), status: z.enum(toolCallStatuses),
       paths: z.array(z.string()),
+      failure: z.string().nullable().describe('What a call that failed reported. Null if it reported no text, and for other calls.'),
     }),
     z.object({ kind: z.literal('turn_ended'), at: timestamp, stop_reason: z.string(), ...statusFields }),
   ])
@@ -46,8 +47,10 @@ function presentEntry(shown: TranscriptEntry): z.output<typeof entry> {
       const decided = { decision: decisionOf(answer), option_name: answer?.option?.name ?? null, actor: answer?.actor ?? null };
       return { kind: 'permission', at, title, ...decided, ...presentStatus(answer?.reason ?? null) };
     }
-    case 'tool_call':
-      return { kind: 'tool_call', at, title: shown.title, tool_kind: shown.toolKind, status: shown.status, paths: [...shown.paths] };
+    case 'tool_call': {
+      const { title, toolKind, status, paths, failure } = shown;
+      return { kind: 'tool_call', at, title, tool_kind: toolKind, status, paths: [...paths], failure };
+    }
     case 'turn_ended':
       return { kind: 'turn_ended', at, stop_reason: shown.stopReason, ...presentStatus(shown.reason) };
   }
@@ -79,7 +82,8 @@ async function* asMarkdown(title: string | null, entries: AsyncIterable<Transcri
     } else if (shown.kind === 'tool_call') {
       const { name, below } = named(shown.title);
       const paths = shown.paths.length === 0 ? '' : ` (${shown.paths.map(codeSpan).join(', ')})`;
-      yield `\n- ${name}${paths}: ${shown.status}${below}\n`;
+      const failure = shown.failure === null ? '' : `\n\n  It reported:${codeBlock(shortened(shown.failure))}`;
+      yield `\n- ${name}${paths}: ${shown.status}${below}${failure}\n`;
     } else if (shown.kind === 'permission') {
       const { name, below } = named(shown.title);
       yield `\n- Permission for ${name}: ${answerInWords(shown.answer)}${below}\n`;
@@ -128,6 +132,16 @@ function codeBlock(text: string): string {
   return `\n\n  ${[fence, ...text.split(lineEnd), fence].join('\n  ')}`;
 }
 
+const maxShownEnd = 1000;
+
+/** Returns the beginning and the end of a long text: a failure is described at the one by some tools, at the other by most commands. */
+function shortened(text: string): string {
+  const left = text.length - 2 * maxShownEnd;
+  if (left <= 0) return text;
+  const note = `[... ${left} characters are left out; the transcript as JSON has them ...]`;
+  return [text.slice(0, maxShownEnd).toWellFormed(), note, text.slice(-maxShownEnd).toWellFormed()].join('\n');
+}
+
 /** Returns the length of the longest run of backticks in the text. */
 function longestRun(text: string): number {
   return (text.match(/`+/gu) ?? []).reduce((longest, run) => Math.max(longest, run.length), 0);
@@ -141,7 +155,7 @@ export const transcriptOperation = operation('get', '/api/v1/app-conversations/{
   tag: 'Conversations',
   operationId: 'get_app_conversation_transcript',
   summary: 'Read what was said and done in a conversation',
-  description: 'As far as events are kept; also of an archived conversation.',
+  description: 'As far as events are kept; also of an archived conversation. Thoughts, plans and diffs are only in the events.',
   query: z.object({ format: z.enum(['markdown', 'json']).default('markdown') }),
   success: { status: 200, description: 'The transcript.', schema: z.string(), media: 'text/markdown; charset=utf-8' },
   otherwise: [{ status: 200, description: 'The transcript.', schema: transcript }],
