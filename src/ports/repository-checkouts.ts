@@ -16,14 +16,16 @@ export interface CheckoutRequest {
 export interface WorkTreeRequest extends CheckoutRequest {
   /** The person that git in the work tree commits as, if its environment names nobody else. Absent: git must find one itself. */
   readonly author?: GitIdentity;
+  /** A glob pattern of names. Git in the work tree ignores folders at its root that match. Null or absent: there are none. */
+  readonly ignoredFolders?: string | null;
 }
 
 /** A work tree at the head of a branch, ready to be unpacked. */
 export interface Checkout extends StartPoint {
   /**
    * A tar of the work tree with its own `.git`. Names are relative to its root. It contains no credential, hook or setting of this machine.
-   * `.git/hooks` and `.git/info` are empty. It can be read once, and is created while it is read. It must be read to its end or cancelled,
-   * or the request's signal must fire.
+   * `.git/hooks` is empty, and `.git/info` has at most `exclude`, with the names that git ignores. It can be read once, and is created
+   * while it is read. It must be read to its end or cancelled, or the request's signal must fire.
    */
   readonly archive: ReadableStream<Uint8Array>;
 }

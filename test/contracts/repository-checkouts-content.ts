@@ -161,6 +161,7 @@ async function isGit({ traits }: CheckoutStage, gitDir: string, { git: run, comm
     if (origin === 'named') assert.equal(await run('rev-parse', '--abbrev-ref', '@{upstream}'), `origin/${branch}`);
   });
   // As in a clone, but without anything of the host.
-  for (const name of ['hooks', 'info']) assert.deepEqual(await readdir(join(folder, '.git', name)), [], name);
+  assert.deepEqual(await readdir(join(folder, '.git/hooks')), []);
+  assert.deepEqual((await readdir(join(folder, '.git/info'))).filter((name) => name !== 'exclude'), []);
   await assert.rejects(access(join(folder, '.git/objects/info/alternates')));
 }

@@ -1,12 +1,12 @@
 import { gitIdentityOf, type StartPoint } from '../../domain/change.ts';
 import { microagentsEventData } from '../../domain/applicable-microagents.ts';
 import { nextStartStep, type StartStep, startSteps, statusAfter } from '../../domain/conversation-next-step.ts';
-import { type Conversation, type ConversationStartStatus, isEnded, workingDirOf } from '../../domain/conversation.ts';
+import { type Conversation, type ConversationStartStatus, foldersOfOthers, isEnded, workingDirOf } from '../../domain/conversation.ts';
 import { isFailureOf, reasonOfError, reasonOfFailure, Refusal } from '../../domain/failure.ts';
 import type { Reason } from '../../domain/reason.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import { ProgressReporter } from '../progress-reporter.ts';
-import { timeout, unlessAborted } from '../timers.ts';
+import { timeout } from '../timers.ts';
 import { findMicroagents } from './conversation-microagents.ts';
 import type { StepDeps } from './conversation-reconciler.ts';
 import { changeConversation, type ConversationChange } from './conversation-records.ts';
@@ -105,11 +105,11 @@ async function prepareRepository(
   const { provider, path } = repositories.atLocation(repository);
   const remote = await provider.remote(path, signal);
   const author = gitIdentityOf(conversation.ownerId);
-  const request = { provider: provider.name, repository: path, remote, branch: conversation.selectedBranch, author };
+  const ignoredFolders = foldersOfOthers(conversation);
+  const request = { provider: provider.name, repository: path, remote, branch: conversation.selectedBranch, author, ignoredFolders };
   const { archive, commit, branch } = await checkouts.checkOut(request, (reason) => progress.report(reason), signal);
   progress.report({ code: 'copying_files' });
   try {
-    await excludeFolder(deps, conversation, sandbox, signal);
     await runtime.putFiles(sandbox.instanceId, workingDirOf(conversation, sandbox.spec), archive, signal);
   } catch (error) {
     // An unread stream must be cancelled. If the runtime has begun to read it, this does nothing.
@@ -117,25 +117,6 @@ async function prepareRepository(
     throw error;
   }
   return { commit, branch };
-}
-
-/** Appends a line, in one write, because agents and other starts may write too. The file may exist without a newline at its end. */
-const excludeScript = 'f=.git/info/exclude; mkdir -p .git/info; grep -qsxF "$0" $f || printf "\\n%s\\n" "$0" >>$f';
-
-/**
- * If the conversation's folder is inside the work tree of the conversation that started the sandbox, git in that work tree ignores it. That
- * work tree may be unpacked later: its archive has no such file.
- */
-async function excludeFolder(
-  { store, runtime, logger }: StepDeps, { id, sandboxId, startsSandbox }: Conversation, sandbox: Sandbox, signal: AbortSignal,
-): Promise<void> {
-  const users = startsSandbox ? [] : await store.conversations.findUsing(sandboxId);
-  if (!users.some((user) => user.startsSandbox && user.selectedRepository !== null)) return;
-  const request = { command: ['sh', '-c', excludeScript, `/${id}/`], workingDir: sandbox.spec.workingDir };
-  const { exited, stdout, stderr } = await runtime.execute(sandbox.instanceId, request, signal);
-  await Promise.all([stdout.cancel(), stderr.cancel()]);
-  const exitCode = await unlessAborted(signal, exited);
-  if (exitCode !== 0) logger.warn({ conversation: id, sandbox: sandboxId, exitCode }, 'the folder of a conversation could not be ignored');
 }
 
 /** The start continues even if the script fails. */

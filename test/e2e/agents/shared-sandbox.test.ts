@@ -16,6 +16,7 @@ async function expectOwnChanges(scene: Scene): Promise<void> {
     expect([200, 201]).toContain((await scene.call('PUT', `${files}/${id}/own.txt`, { id })).status);
     expect(object(await scene.call('GET', `${path}/changes`))).toMatchObject({ complete: true, files: [{ path: 'own.txt', status: 'added' }] });
   }
+  expect((await scene.call('GET', `${files}/.git/info/exclude`)).body).toMatch(/^\/conv-\[a-z0-9\]/m);
   // Without it, git in the first work tree adds the others.
   expect((await scene.call('DELETE', `${files}/.git/info/exclude`)).status).toBe(204);
   await scene.call('PATCH', others[0]?.path ?? '', { archived: true });

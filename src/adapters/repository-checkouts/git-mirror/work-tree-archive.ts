@@ -5,6 +5,7 @@ import type { GitIdentity } from '../../../domain/change.ts';
 import type { WorkTreeRequest } from '../../../ports/repository-checkouts.ts';
 import { type GitRunner, isSha256 } from '../../shared/git-process.ts';
 import { tarEnd, tarEntry } from '../../shared/packed-tar.ts';
+import { temporaryNames } from '../../shared/temporary-name.ts';
 import { isUrl, writableIdentity } from './mirror-git.ts';
 import { lastFileName } from './mirror-folder.ts';
 import type { Head } from './remote-head.ts';
@@ -81,14 +82,17 @@ const firstBranch = 'main';
 const packedRefsHeader = '# pack-refs with: peeled fully-peeled sorted \n';
 
 /** Returns the small files of `.git` by path. The remote is the host's public URL, never a path on this machine. */
-function dotGitFiles(head: Head | null, { remote: { url }, author }: WorkTreeRequest): ReadonlyMap<string, string> {
+function dotGitFiles(
+  head: Head | null, { remote: { url }, author, ignoredFolders = null }: WorkTreeRequest,
+): ReadonlyMap<string, string> {
   const origin = isUrl(url) ? url : null;
-  const config = ['config', configFile(head, origin, author)] as const;
-  if (head === null) return new Map([['HEAD', `ref: refs/heads/${firstBranch}\n`], config]);
+  const ignored = [temporaryNames, ...(ignoredFolders === null ? [] : [`/${ignoredFolders}/`])];
+  const files = new Map([['config', configFile(head, origin, author)], ['info/exclude', ignored.map((line) => `${line}\n`).join('')]]);
+  if (head === null) return files.set('HEAD', `ref: refs/heads/${firstBranch}\n`);
   const { branch, oid, isDefault } = head;
-  if (branch === null) return new Map([['HEAD', `${oid}\n`], config]);
+  if (branch === null) return files.set('HEAD', `${oid}\n`);
   const refs = [`refs/heads/${branch}`, ...(origin === null ? [] : [`refs/remotes/origin/${branch}`])];
-  const files = new Map([['HEAD', `ref: refs/heads/${branch}\n`], config]);
+  files.set('HEAD', `ref: refs/heads/${branch}\n`);
   files.set('packed-refs', `${packedRefsHeader}${refs.map((ref) => `${oid} ${ref}\n`).join('')}`);
   if (origin !== null && isDefault) files.set('refs/remotes/origin/HEAD', `ref: refs/remotes/origin/${branch}\n`);
   return files;

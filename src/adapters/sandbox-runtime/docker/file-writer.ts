@@ -1,10 +1,10 @@
-import { randomUUID } from 'node:crypto';
 import { posix } from 'node:path';
 import type Docker from 'dockerode';
 import { Failure, isFailureOf } from '../../../domain/failure.ts';
 import type { WriteOptions } from '../../../ports/sandbox-files.ts';
 import type { Execution } from '../../../ports/sandbox-runtime.ts';
 import { KeyedMutex } from '../../shared/keyed-mutex.ts';
+import { temporaryName } from '../../shared/temporary-name.ts';
 import { raceSignal, startDelay } from '../../shared/timeout.ts';
 import { isForkError, readText } from '../script-result.ts';
 import { chunksUntil, requireReplaceable, wrongFileType } from '../file-content.ts';
@@ -132,7 +132,7 @@ export class FileWriter {
 }
 
 function temporaryBeside(path: string): string {
-  return posix.join(posix.dirname(path), `.skep-${randomUUID()}`);
+  return posix.join(posix.dirname(path), temporaryName());
 }
 
 /** How long to wait for the end of a program. In a frozen container, it does not end. */

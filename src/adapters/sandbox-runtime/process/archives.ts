@@ -1,8 +1,8 @@
-import { randomUUID } from 'node:crypto';
 import { fchmodSync, futimesSync, type Stats } from 'node:fs';
 import { type FileHandle, link, lstat, lutimes, open, readdir, readlink, rename, symlink, unlink } from 'node:fs/promises';
 import { tarEntry } from '../../shared/packed-tar.ts';
 import { errorCode, ignoring } from '../../shared/system-errors.ts';
+import { temporaryName } from '../../shared/temporary-name.ts';
 import { quotedName, refusedFiles } from '../sandbox-path.ts';
 import { type TarEntry, type TarName, throughLink } from '../tar.ts';
 import { chunkBytes, type Folder, isNotDirectory, FolderWalk, joinBytes, newFile, openFolder, readOnly } from './folder-walk.ts';
@@ -106,7 +106,7 @@ async function enter(walk: FolderWalk, parts: TarName, makes: boolean): Promise<
 
 /** Writes a temporary file, and then renames it: if the archive breaks off, the old file stays. */
 async function writeFile(folder: Folder, name: string, { content, mode, modifiedAt }: Entry<'file'>): Promise<void> {
-  const temporary = folder.within(`.skep-${randomUUID()}`);
+  const temporary = folder.within(temporaryName());
   await using handle = await open(temporary, newFile, 0o600);
   try {
     for await (const chunk of content) await handle.writeFile(chunk);

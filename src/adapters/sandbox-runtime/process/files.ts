@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { Stats } from 'node:fs';
 import { lstat, mkdir, open, opendir, readlink, realpath, rename, rm } from 'node:fs/promises';
 import { join, posix } from 'node:path';
@@ -7,6 +6,7 @@ import type { FileEntry, FileType } from '../../../domain/file-entry.ts';
 import type { ByteRange, FileReading, FileVersion, SandboxFiles, WriteOptions } from '../../../ports/sandbox-files.ts';
 import { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { errorCode, ignoring } from '../../shared/system-errors.ts';
+import { temporaryName } from '../../shared/temporary-name.ts';
 import { chunksUntil, requireFile, requireReplaceable, rangeOf, wrongFileType } from '../file-content.ts';
 import { partsBelow, quotedName, refusedFiles, sandboxPath } from '../sandbox-path.ts';
 import { type EnteredWorkspace, workspaceParts } from './file-transfer.ts';
@@ -79,7 +79,7 @@ export class ProcessFiles implements SandboxFiles {
         const { folder, name, found } = resolved;
         if (found !== null) requireReplaceable(path, typeOf(found));
         check?.(versionOf(found));
-        const temporary = folder.within(`.skep-${randomUUID()}`);
+        const temporary = folder.within(temporaryName());
         await using handle = await open(temporary, newFile, 0o600);
         try {
           for await (const chunk of chunksUntil(content, resolved.ended)) await handle.writeFile(chunk);

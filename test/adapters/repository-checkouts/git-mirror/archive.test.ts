@@ -1,7 +1,10 @@
 import { execFileSync } from 'node:child_process';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
-import { createScene, never, start, noProgress } from './support.ts';
+import { temporaryName } from '../../../../src/adapters/shared/temporary-name.ts';
+import { createScene, never, noProgress, open, start } from './support.ts';
 
 test('an archive ends right after its last file, also if that file holds only zeros', async () => {
   const long = 'n'.repeat(180);
@@ -27,3 +30,18 @@ test('an archive keeps the bytes of file names that are not UTF-8', async () => 
   const listed = execFileSync('tar', ['-t', '--quoting-style=literal', '--exclude=.git'], { input: await buffer(archive) });
   expect(listed.toString('latin1')).toBe(`${name.toString('latin1')}\n`);
 });
+
+test.each([['of a branch', undefined], ['of an empty repository', []]])(
+  'git in a work tree %s ignores temporary files of a killed server, and the folders of others', async (_, commits) => {
+    const scene = await createScene(commits);
+    const { folder, git } = await open(scene.mirror(), { ...scene.request, ignoredFolders: 'conv-[0-9]' });
+    const ignored = [temporaryName(), `folder/${temporaryName()}`, 'conv-1/file'];
+    const added = ['.skep-notes', 'conv-a/file', 'folder/conv-1/file'];
+    for (const path of [...ignored, ...added]) {
+      await mkdir(dirname(join(folder, path)), { recursive: true });
+      await writeFile(join(folder, path), 'content');
+    }
+    await git('add', '-A');
+    expect((await git('diff', '--cached', '--name-only')).split('\n')).toEqual(added);
+  },
+);

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { createGitMirror, type GitMirrorOptions } from '../../../../src/adapters/repository-checkouts/git-mirror/index.ts';
 import { isFailure } from '../../../../src/domain/failure.ts';
-import type { CheckoutRequest, RepositoryCheckouts } from '../../../../src/ports/repository-checkouts.ts';
+import type { CheckoutRequest, RepositoryCheckouts, WorkTreeRequest } from '../../../../src/ports/repository-checkouts.ts';
 import { createRepository, type CommitDescription, type RepositoryDescription } from '../../../contracts/git-repository.ts';
 import { openWorkTree, type WorkTree } from '../../../contracts/work-tree.ts';
 import { startGitHttp, type GitHttp } from '../../../doubles/git-http/index.ts';
@@ -88,7 +88,7 @@ export async function createScene(description: RepositoryDescription | readonly 
 }
 
 /** Checks out the repository and unpacks it. */
-export async function open(mirror: RepositoryCheckouts, request: CheckoutRequest): Promise<WorkTree> {
+export async function open(mirror: RepositoryCheckouts, request: WorkTreeRequest): Promise<WorkTree> {
   return await openWorkTree(await mirror.checkOut(request, noProgress, never), join(await temporaryFolder(), 'tree'));
 }
 
