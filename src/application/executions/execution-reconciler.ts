@@ -4,6 +4,7 @@ import {
 import { isFailure, isFailureOf, logFieldsOf } from '../../domain/failure.ts';
 import { canonicalJson } from '../../domain/fingerprint.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
+import type { Clock } from '../../ports/clock.ts';
 import type { ExecutionState } from '../../ports/sandbox-executions.ts';
 import type { CoreDeps } from '../use-cases.ts';
 import { KeyedWorker, type KeyedRun } from '../keyed-worker.ts';
@@ -124,11 +125,16 @@ export class ExecutionReconciler {
   }
 
   async #run(id: string, run: KeyedRun): Promise<void> {
+    using ends = new DisposableStack();
+    let timeUp: AbortSignal | null = null;
     try {
       while (!this.closing.aborted) {
         run.resetSignals();
         const execution = await this.#deps.store.executions.find(id);
-        if (execution === null || !isExecutionUnsettled(execution) || !(await this.#step(execution, run))) return;
+        if (execution === null || !isExecutionUnsettled(execution)) return;
+        // Only the first look reads the time of the machine, which may jump.
+        timeUp ??= ends.use(timeLimit(this.#deps.clock, execution)).signal;
+        if (!(await this.#step(execution, timeUp, run))) return;
       }
     } catch (error) {
       this.#deps.logger.warn({ execution: id, ...logFieldsOf(error) }, 'an execution could not be reconciled; the next sweep tries again');
@@ -138,7 +144,7 @@ export class ExecutionReconciler {
   }
 
   /** Returns false if there is nothing to do before the next sweep. */
-  async #step(execution: ExecutionRecord, run: KeyedRun): Promise<boolean> {
+  async #step(execution: ExecutionRecord, timeUp: AbortSignal, run: KeyedRun): Promise<boolean> {
     const { store, runtime, clock } = this.#deps;
     const { id } = execution;
     const sandbox = await store.sandboxes.find(execution.sandboxId);
@@ -153,8 +159,8 @@ export class ExecutionReconciler {
       });
       await this.#write(execution, (latest) => ({ ...latest, removedAt: clock.now() }));
     } else {
-      if (isDue(execution, clock.now())) await this.#end(execution, sandbox);
-      return await this.#awaitEnd(execution, sandbox, run);
+      if (timeUp.aborted || isDue(execution, clock.now())) await this.#end(execution, sandbox);
+      return await this.#awaitEnd(execution, sandbox, timeUp, run);
     }
     return true;
   }
@@ -172,18 +178,14 @@ export class ExecutionReconciler {
   }
 
   /** Waits until the execution ends, its time is over, or the run is woken. Returns false if the runtime does not have it yet. */
-  async #awaitEnd(execution: ExecutionRecord, { instanceId }: Sandbox, run: KeyedRun): Promise<boolean> {
-    const { runtime, clock } = this.#deps;
-    const { id, deadline } = execution;
-    const leftMs = deadline === null || isDue(execution, clock.now()) ? Number.MAX_SAFE_INTEGER : deadline - clock.now();
-    using timeUp = timeout(clock, leftMs);
-    const signal = AbortSignal.any([run.woken, run.interrupted, this.closing, timeUp.signal]);
+  async #awaitEnd(execution: ExecutionRecord, { instanceId }: Sandbox, timeUp: AbortSignal, run: KeyedRun): Promise<boolean> {
+    const { runtime } = this.#deps;
+    const { id } = execution;
+    const signal = AbortSignal.any([run.woken, run.interrupted, this.closing, ...(timeUp.aborted ? [] : [timeUp])]);
     this.#awaited.add(id);
     try {
       await this.recordState(execution, await runtime.executions.ended(instanceId, id, signal));
     } catch (error) {
-      // The time is over also if the clock was set back meanwhile.
-      if (timeUp.signal.aborted) await this.#write(execution, timeOutExecution);
       if (signal.aborted) return true;
       if (!isGone(error)) throw error;
       return (await this.#markLost(execution)).status !== 'running';
@@ -221,9 +223,15 @@ export class ExecutionReconciler {
   }
 }
 
-function isDue({ deadline, begun, startedAt, statusReason }: ExecutionRecord, now: number): boolean {
-  if (statusReason?.code === 'execution_timed_out') return true;
-  return (deadline !== null && now >= deadline) || (!begun && now - startedAt >= startWithinMs);
+/** Returns a signal that fires when the time of the execution is over. It has fired if that is so already. */
+function timeLimit(clock: Clock, { deadline }: ExecutionRecord): ReturnType<typeof timeout> {
+  const leftMs = deadline === null ? Number.MAX_SAFE_INTEGER : deadline - clock.now();
+  return leftMs > 0 ? timeout(clock, leftMs) : { signal: AbortSignal.abort(), [Symbol.dispose]() {} };
+}
+
+/** Returns true if its time was over when somebody last looked, or if it did not start in time. */
+function isDue({ begun, startedAt, statusReason }: ExecutionRecord, now: number): boolean {
+  return statusReason?.code === 'execution_timed_out' || (!begun && now - startedAt >= startWithinMs);
 }
 
 /** Returns true if the runtime does not have the execution or its sandbox. */

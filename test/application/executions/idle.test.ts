@@ -93,11 +93,13 @@ describe('the idle rule', () => {
 
   test('does not freeze a sandbox while an execution with a time limit runs', async () => {
     const scene = await started({ freezeAfterMs: 60_000 });
-    await scene.executions.run('ann', scene.sandboxId, request(['sleep'], { timeoutMs: 90_000 }));
+    const { id } = await scene.executions.run('ann', scene.sandboxId, request(['sleep'], { timeoutMs: 90_000 }));
     const before = (await scene.skep.sandboxes.get('ann', scene.sandboxId)).lastActiveAt;
     await idleTime(scene);
     await until(() => scene.skep.sandboxes.get('ann', scene.sandboxId), ({ lastActiveAt }) => lastActiveAt > before, 60_000);
     expect(await status(scene)).toBe('RUNNING');
+    scene.world.clock.advance(30_000);
+    await scene.ended(id);
     await idleTime(scene);
     await until(() => status(scene), (now) => now === 'PAUSED', 60_000);
   });
