@@ -3,7 +3,7 @@ import { request as secureRequest } from 'node:https';
 import { PassThrough, pipeline, type Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { connectionLost, unreachable } from '../../client/failures.ts';
-import { failureIn, type SkepClient } from '../../client/index.ts';
+import { failureIn, type SkepClient, type SkepError } from '../../client/index.ts';
 
 interface Transfer {
   readonly method: 'GET' | 'PUT';
@@ -28,18 +28,15 @@ export async function transfer({ url, headers }: SkepClient, { method, path, bod
   const send = url.startsWith('https:') ? secureRequest : plainRequest;
   const request = send(url + path, { method, headers: { ...headers, ...content }, ...(signal !== undefined && { signal }) });
   request.on('response', resolve);
-  request.on('error', reject);
+  // The first error counts: if the request fails, so does the body, and the other way round.
+  request.on('error', (error) => reject(signal?.aborted === true ? signal.reason : failureOf(error, url, body !== undefined)));
   if (body === undefined) request.end();
   else {
     body.on('error', reject);
     // Ignores the error here: the request or the response reports it too, or the server refuses the rest and says why.
     pipeline(body, request, () => {});
   }
-  const response = await promise.catch((error: unknown) => {
-    if (body?.errored != null) throw error;
-    signal?.throwIfAborted();
-    throw unreachable(url, error);
-  });
+  const response = await promise;
   const { statusCode = 0 } = response;
   const answer = new PassThrough();
   // Who reads it later gets the error too.
@@ -48,6 +45,12 @@ export async function transfer({ url, headers }: SkepClient, { method, path, bod
   if (statusCode >= 200 && statusCode < 300) return answer;
   body?.destroy();
   throw failureIn(statusCode, await text(answer));
+}
+
+/** Returns the failure of a request that got no response. */
+function failureOf(error: NodeJS.ErrnoException, url: string, isUpload: boolean): SkepError {
+  if (!isUpload || !['ECONNRESET', 'EPIPE'].includes(error.code ?? '')) return unreachable(url, error);
+  return connectionLost('The connection was lost before the server confirmed the upload. Run the command again.', error);
 }
 
 /** Reads a response to its end and ignores its body. */
