@@ -7,7 +7,7 @@ interface ClientFailures {
   timed_out: { readonly limit: 'connect' | 'silence'; readonly limit_ms: number };
   /** A connection was lost, and reconnecting takes too long or can't help. */
   connection_lost: object;
-  /** The response is not from Skep. */
+  /** The response is not from Skep. With the status 502, 503 or 504, it is from a proxy that can't reach the server now. */
   unexpected_answer: object;
   /** The stream does not continue where it broke off. */
   gap: { readonly expected: number; readonly found: number };
@@ -66,12 +66,14 @@ export function unreachable(url: string, error: unknown): SkepError {
   return new SkepError('unreachable', `No Skep server answers at ${url}${code}.`, { context: { url }, cause: error });
 }
 
+/** The statuses of a proxy before a server that is not there. */
+const proxyStatuses: ReadonlySet<number | null> = new Set([502, 503, 504]);
+
 /** Returns true if the same request can succeed a little later. */
 export function isTemporary(error: unknown): error is SkepError {
   if (!isFailure(error)) return false;
   if (isFailure(error, 'unreachable', 'timed_out', 'connection_lost') || error.retryAfterMs !== null) return true;
-  // A 502 or 504 without one of Skep's codes comes from a proxy before the server.
-  return error.status === 429 || error.status === 503 || (error.code === 'unexpected_answer' && [502, 504].includes(error.status ?? 0));
+  return error.status === 429 || error.status === 503 || (error.code === 'unexpected_answer' && proxyStatuses.has(error.status));
 }
 
 /** Reads the body of a response and returns the failure in it. */
@@ -92,7 +94,10 @@ export function failureIn(status: number, body: string, retryAfter: string | nul
     const context = Object.fromEntries(Object.entries(members).filter(([name]) => !['type', 'title', 'status'].includes(name)));
     return new SkepError(code, detail, { context, ...answer });
   } catch (cause) {
-    const message = `The response with status ${status} is not from Skep. Check the address of the server.`;
+    const source = proxyStatuses.has(status)
+      ? ", but from a proxy that can't reach the server now. Try again."
+      : '. Check the address of the server.';
+    const message = `The response with status ${status} is not from Skep${source}`;
     return new SkepError('unexpected_answer', message, { context: {}, ...answer, cause });
   }
 }

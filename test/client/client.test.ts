@@ -1,6 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { storeUnavailable } from '../../src/adapters/store/database.ts';
+import { failureIn, isTemporary } from '../../src/client/failures.ts';
 import { createClient, isFailure, type SkepClient } from '../../src/client/index.ts';
 import { commands, randomOutput } from '../adapters/http/executions-support.ts';
 import { coderSpec, createWorld, plainSpec, type World } from '../adapters/http/world.ts';
@@ -148,4 +149,15 @@ test.each(['', 'ftp://x', 'http://', 'a b'])('the address "%s" is refused as no 
 test('an empty id is refused by its name before anything is sent', async () => {
   const problems = [{ loc: ['path', 'id'], msg: 'must not be empty' }];
   await expect(skep.sandboxes.get('')).rejects.toMatchObject({ code: 'invalid_request', message: 'path.id: must not be empty', context: { problems } });
+});
+
+test.each([
+  [502, true, "is not from Skep, but from a proxy that can't reach the server now. Try again."],
+  [503, true, "is not from Skep, but from a proxy that can't reach the server now. Try again."],
+  [504, true, "is not from Skep, but from a proxy that can't reach the server now. Try again."],
+  [404, false, 'is not from Skep. Check the address of the server.'],
+])('a response with status %i that is not from Skep is temporary: %s', (status, temporary, message) => {
+  const failure = failureIn(status, '<h1>No server is available.</h1>');
+  expect(failure).toMatchObject({ code: 'unexpected_answer', message: `The response with status ${status} ${message}` });
+  expect(isTemporary(failure)).toBe(temporary);
 });
