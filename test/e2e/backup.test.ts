@@ -77,6 +77,8 @@ describe('A restored backup', () => {
       data_dir: newDir, replaced: null, deployment_id: readDeploymentFile(dataDir)?.id, keeps_revocations: expect.any(Boolean), quarantine_for_ms: 86_400_000,
     }]);
     expect(readDeploymentFile(newDir)).toMatchObject({ id: readDeploymentFile(dataDir)?.id, runtime: 'process' });
+    const restore = async (name: string) => (await runSkep(['restore', backup], { SKEP_DATA_DIR: join(folder, name) })).stdout;
+    expect([await restore('newer'), await restore('newer')].map((text) => text.includes('First stop the server that the backup is from'))).toEqual([true, false]);
 
     await (await startServer({ dataDir: otherDir })).stop();
     const before = readdirSync(otherDir);

@@ -32,14 +32,17 @@ export async function restore(env: NodeJS.ProcessEnv, file: string, { json = fal
   const { replaced, keepsRevocations } = restored;
   const quarantineForMs = options.quarantineForMs ?? defaultQuarantineForMs;
   const result = { dataDir, replaced, deploymentId: restored.deploymentId ?? deploymentId, keepsRevocations, quarantineForMs };
-  print({ json }, inSnakeCase(result), restoredText(result));
+  const isNewFolder = deploymentId === null && restored.deploymentId !== null;
+  print({ json }, inSnakeCase(result), restoredText(result, isNewFolder));
   return 0;
 }
 
 /** `deploymentId` is null if neither the backup nor the data folder has it. */
 type Restored = Omit<RestoredStore, 'runtime'> & { readonly dataDir: string; readonly quarantineForMs: number };
 
-function restoredText({ dataDir, replaced, deploymentId, keepsRevocations, quarantineForMs }: Restored): string {
+function restoredText(
+  { dataDir, replaced, deploymentId, keepsRevocations, quarantineForMs }: Restored, isNewFolder: boolean,
+): string {
   const keptHours = quarantineForMs / 3_600_000;
   const skep = commandName;
   return [
@@ -49,6 +52,7 @@ function restoredText({ dataDir, replaced, deploymentId, keepsRevocations, quara
     '',
     'Next:',
     `  1. Start the server: ${skep} serve`,
+    ...(isNewFolder ? ['     First stop the server that the backup is from: both would manage the same sandboxes.'] : []),
     `  2. Sandboxes that were started since the backup are stopped and kept for ${keptHours} hours. Show them,`,
     `     about 10 seconds after the start: ${skep} doctor`,
     `     Give one back to its owner: ${skep} sandboxes adopt <id>. Delete one: ${skep} sandboxes delete <id>.`,
