@@ -151,7 +151,9 @@ async function consume(limiter: RateLimiterMemory, key: string, limit: string): 
 }
 
 function rateLimited(limit: string, { msBeforeNext }: RateLimiterRes): Failure {
-  return new Failure('rate_limited', { limit, retryAfterSeconds: Math.max(1, Math.ceil(msBeforeNext / 1000)) });
+  // A timer ends the window, but `msBeforeNext` is from the time of the machine, which may have been set back.
+  const retryAfterSeconds = Math.min(windowSeconds, Math.max(1, Math.ceil(msBeforeNext / 1000)));
+  return new Failure('rate_limited', { limit, retryAfterSeconds });
 }
 
 /** Returns the client that the limits count: an IPv4 address, or the /64 network of an IPv6 address, because one client owns all of it. */

@@ -41,6 +41,15 @@ describe('limits', () => {
     expect([first.status, bens.status, (await start(world.keys.ann)).status]).toEqual([201, 201, 201]);
   });
 
+  test('name no longer wait than their window if the clock is set back', async () => {
+    const world = await startWorld({ server: { requestsPerMinute: 1 } });
+    expect(await world.ann('GET', search)).toMatchObject({ status: 200 });
+    onTestFinished(() => void vi.useRealTimers());
+    vi.setSystemTime(Date.now() - 3_600_000);
+    const refused = await world.ann('GET', search);
+    expect([refused.status, Number(refused.headers.get('retry-after'))]).toEqual([429, 60]);
+  });
+
   test('of requests apply to each key', async () => {
     const world = await startWorld({ server: { requestsPerMinute: 2 } });
     for (let count = 0; count < 2; count += 1) expect(await world.ann('GET', search)).toMatchObject({ status: 200 });
