@@ -4,14 +4,27 @@ import type { Seeded } from '../dashboard/seed.ts';
 
 /** Tests of logs in a browser. */
 export function dashboardLogs(opened: () => { readonly scene: Scene; readonly seeded: Seeded }): void {
-  test('shows the end of a long log from the beginning of a line', async () => {
+  test('shows the end of a long log from the beginning of a line, and follows its end', async () => {
     const { scene, seeded } = opened();
     await using page = await scene.page(`sandboxes/${seeded.sandbox.id}`);
-    await page.route(/\/logs\?/, (route) => route.fulfill({ body: 'line\n'.repeat(60_000).slice(-(256 << 10)) }));
+    // The third request gets no answer.
+    const logs = ['line\n'.repeat(60_000).slice(-(256 << 10)), `${'more\n'.repeat(60_000)}the end`];
+    await page.route(/\/logs\?/, async (route) => {
+      const body = logs.shift();
+      if (body !== undefined) await route.fulfill({ body });
+    });
     await page.getByRole('link', { name: 'Logs' }).click();
     const screen = page.locator('.screen');
     await screen.getByText('line').waitFor();
     await expect.poll(() => screen.textContent()).toMatch(/^line\n/);
+    // A scroll event of the page's own scroll can arrive after more text.
+    await page.evaluate(`{
+      const screen = document.querySelector('.screen');
+      const changes = new MutationObserver(() => screen.dispatchEvent(new Event('scroll')));
+      changes.observe(screen, { childList: true, characterData: true, subtree: true });
+    }`);
+    await screen.getByText('the end').waitFor();
+    await expect.poll(() => screen.evaluate((element) => element.scrollHeight - element.scrollTop - element.clientHeight)).toBeLessThan(2);
   });
 
   test('shows more logs at once than a browser has connections, and the changes in all of them', async () => {

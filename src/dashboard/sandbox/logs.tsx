@@ -1,5 +1,5 @@
 import stripAnsi from 'strip-ansi';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { partsOf } from '../../client/byte-stream.ts';
 import { connectionLost } from '../../client/failures.ts';
 import type { Sandbox } from '../../client/index.ts';
@@ -28,7 +28,8 @@ export function Logs({ sandbox: { id, state } }: { readonly sandbox: Sandbox }) 
     // The log of a running sandbox ends only with the connection or the server.
     if (isFollowing) throw connectionLost();
   }, setError), [id, isRunning]);
-  useEffect(() => {
+  // In the task that changes the text. A scroll event between the two would look like a user who scrolls up.
+  useLayoutEffect(() => {
     if (isAtEnd.current && screen.current !== null) screen.current.scrollTop = screen.current.scrollHeight;
   }, [text]);
   if (error !== null) return <Failed error={error} />;
