@@ -16,15 +16,17 @@ const setHidden = (page: Page, isHidden: boolean) => page.evaluate(
 
 /** Tests of terminals in a browser. */
 export function dashboardTerminals(opened: () => { readonly scene: Scene; readonly seeded: Seeded }): void {
-  test('a terminal shows that another window writes in it, and takes over', async () => {
-    const { scene, seeded } = opened();
-    const place = `sandboxes/${seeded.sandbox.id}?tab=terminal`;
+  test('a terminal shows that another window writes in it, and takes over; a terminal of a program is opened and ended only on request', async () => {
+    const { scene, seeded: { sandbox } } = opened();
+    const place = `sandboxes/${sandbox.id}?tab=terminal`;
+    const program = await sandbox.executions.start('read line', { tty: { cols: 80, rows: 24 } });
     await using first = await scene.page(place);
     await openTerminal(first);
     const notice = first.getByText('Another window writes');
     {
       await using second = await scene.page(place);
-      await openTerminal(second);
+      await second.getByRole('link', { name: 'Shell' }).click();
+      await shown(second, /[$#] $/);
       await notice.waitFor();
       await second.keyboard.type('echo "by the $((1 + 1))nd"\n');
       await shown(first, 'by the 2nd');
@@ -34,6 +36,16 @@ export function dashboardTerminals(opened: () => { readonly scene: Scene; readon
     await first.locator('.xterm-helper-textarea').focus();
     await first.keyboard.type('echo "by the $((2 - 1))st"\n');
     await shown(first, 'by the 1st');
+    await first.reload();
+    await shown(first, 'by the 1st');
+    await first.keyboard.type('exit\n');
+    await first.getByRole('link', { name: 'read line' }).click();
+    await first.getByRole('button', { name: 'End the terminal' }).click();
+    await first.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
+    expect((await program.refresh()).status).toBe('running');
+    await first.getByRole('button', { name: 'End the terminal' }).click();
+    await first.getByRole('dialog').getByRole('button', { name: 'End' }).click();
+    await first.getByText('No terminal is open').waitFor();
   });
 
   test('the command of a terminal waits for a visible page, so Ctrl-C has an effect at once, but not for a hidden one', async () => {

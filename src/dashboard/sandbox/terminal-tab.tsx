@@ -1,37 +1,84 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { loginShell } from '../../client/executions.ts';
-import type { Attachment, Execution, Sandbox } from '../../client/index.ts';
+import type { api, Attachment, Execution, Sandbox } from '../../client/index.ts';
+import { useResource } from '../live-resources.ts';
+import { navigate, type Query, route, setQuery } from '../route.ts';
 import { canChange } from '../session.ts';
 import { ActionButton, toastFailure } from '../ui/actions.tsx';
-import { Empty } from '../ui/page.tsx';
+import { Button, Link, Table, Time } from '../ui/controls.tsx';
+import { ask } from '../ui/dialog.tsx';
+import { Empty, Loaded } from '../ui/page.tsx';
 
-/** A terminal in the sandbox. It keeps running when the user leaves the page, and the page finds it again. */
+/** The terminals of the sandbox. The address has the one that is shown, so a reload shows it again. */
 export function TerminalTab({ sandbox }: { readonly sandbox: Sandbox }) {
-  const [execution, setExecution] = useState<Execution | null>(null);
   if (!canChange()) return <Empty icon="tool" title="Your key can only read, so it can’t open a terminal." />;
   if (sandbox.state.status !== 'RUNNING') return <Empty icon="tool" title="The sandbox does not run">Resume it to open a terminal.</Empty>;
+  const id = route.value.query.get('terminal');
+  return id === null ? <Terminals sandbox={sandbox} /> : <OpenTerminal key={id} sandbox={sandbox} id={id} />;
+}
+
+/** The terminals that run, also those that other programs and users have opened. */
+function Terminals({ sandbox }: { readonly sandbox: Sandbox }) {
+  const { id, executions } = sandbox;
+  const resource = useResource(async (signal) => {
+    const found: api.Execution[] = [];
+    for await (const execution of executions.list({ signal })) if (execution.tty && execution.status === 'running') found.push(execution);
+    return found;
+  }, [id]);
   const open = async () => {
-    for await (const { id, tty, status } of sandbox.executions.list()) {
-      if (tty && status === 'running') return setExecution(await sandbox.executions.get(id));
-    }
-    setExecution(await sandbox.executions.start(loginShell, { tty: { cols: 80, rows: 24 } }));
+    const shell = await executions.start(loginShell, { tty: { cols: 80, rows: 24 } });
+    navigate(['sandboxes', id], queryOf(shell.id));
   };
-  if (execution === null) {
-    return (
-      <Empty icon="tool" title="Terminal">
-        <p>Opens a shell, or the one that still runs from your last visit.</p>
-        <ActionButton kind="primary" onAct={open}>Open a terminal</ActionButton>
-      </Empty>
-    );
-  }
   return (
-    <section class="terminal-frame">
-      <Screen key={execution.id} execution={execution} onEnd={() => setExecution(null)} />
+    <>
       <p class="bar">
-        <span class="dim">It keeps running when you leave this page.</span>
-        <ActionButton onAct={() => execution.delete().then(() => setExecution(null))}>End the terminal</ActionButton>
+        <span class="dim">A terminal keeps running when you leave this page.</span>
+        <ActionButton kind="primary" onAct={open}>Open a terminal</ActionButton>
       </p>
-    </section>
+      <Loaded resource={resource}>
+        {(running) => running.length === 0 ? <Empty icon="tool" title="No terminal is open" /> : (
+          <Table items={running} keyOf={(execution) => execution.id} columns={[
+            ['Command', 'main', (execution) => (
+              <Link class="row-link id" to={['sandboxes', id]} query={queryOf(execution.id)}>{nameOf(execution)}</Link>
+            )],
+            ['Started', 'right dim', ({ started_at: at }) => <Time at={at} />],
+          ]} />
+        )}
+      </Loaded>
+    </>
+  );
+}
+
+function queryOf(terminal: string): Query {
+  return { tab: 'terminal', terminal };
+}
+
+function leave(): void {
+  setQuery({ terminal: null });
+}
+
+function nameOf({ command }: api.Execution): string {
+  return command.join(' ') === loginShell.join(' ') ? 'Shell' : command.join(' ');
+}
+
+function OpenTerminal({ sandbox: { executions }, id }: { readonly sandbox: Sandbox; readonly id: string }) {
+  const resource = useResource((signal) => executions.get(id, { signal }), [id]);
+  return (
+    <Loaded resource={resource}>
+      {(execution) => (
+        <section class="terminal-frame">
+          <Screen execution={execution} onEnd={leave} />
+          <p class="bar">
+            <code class="clip">{nameOf(execution.state)}</code>
+            <Button onClick={() => ask({
+              title: 'End this terminal?', submit: 'End',
+              text: 'Its command and everything that it has started end.',
+              onSubmit: () => execution.delete().then(leave),
+            })}>End the terminal</Button>
+          </p>
+        </section>
+      )}
+    </Loaded>
   );
 }
 
