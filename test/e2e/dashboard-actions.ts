@@ -108,6 +108,21 @@ export function dashboardActions(opened: () => { readonly scene: Scene; readonly
     await page.getByRole('dialog').getByRole('button', { name: 'Replace' }).click();
     await page.getByRole('dialog').waitFor({ state: 'hidden' });
     await expectContent('coffee\n');
+
+    const held = Promise.withResolvers<void>();
+    const problem = { type: 'about:blank', title: 'No', status: 409, detail: 'Not now.', code: 'sandbox_busy' };
+    await page.route(/refused\.txt/, (route) => route.fulfill({ status: 409, json: problem }));
+    await page.route(/late\.txt/, async (route) => (await held.promise, await route.continue()));
+    const names = ['early.txt', 'up.txt', 'refused.txt', 'late.txt'];
+    await page.getByLabel('Upload').setInputFiles(names.map((name) => ({ name, mimeType: 'text/plain', buffer: Buffer.from('more\n') })));
+    await page.getByText('refused.txt: Not now.').waitFor();
+    const warned = page.waitForEvent('dialog');
+    await page.evaluate('setTimeout(() => location.reload())');
+    await (await warned).dismiss();
+    held.resolve();
+    await page.getByRole('dialog', { name: 'Replace up.txt?' }).getByRole('button', { name: 'Replace' }).click();
+    for (const name of ['early.txt', 'late.txt']) await page.getByRole('link', { name }).waitFor();
+    await expectContent('more\n');
   });
 
   test('creates and revokes a key that is limited to some repositories', async () => {

@@ -1,10 +1,10 @@
 import { useRef } from 'preact/hooks';
-import { type api, isFailure, type Sandbox } from '../../client/index.ts';
+import { type api, isFailure, type Sandbox, type WriteOptions } from '../../client/index.ts';
 import { bytes, plural } from '../format.ts';
 import { useResource } from '../live-resources.ts';
 import { route } from '../route.ts';
 import { canChange } from '../session.ts';
-import { DownloadButton, toast, useAction } from '../ui/actions.tsx';
+import { DownloadButton, toast, toastFailure, useAction } from '../ui/actions.tsx';
 import { Button, Link, Table, Time } from '../ui/controls.tsx';
 import { ask } from '../ui/dialog.tsx';
 import { Icon } from '../ui/icons.tsx';
@@ -99,30 +99,33 @@ function RemoveFile({ sandbox, file: { path, name, type }, onDone }: FileProps &
   })} />;
 }
 
+/** How many uploads run, also to directories that are not shown any more. */
+let uploads = 0;
+
+addEventListener('beforeunload', (event) => {
+  if (uploads > 0) event.preventDefault();
+});
+
 function Upload({ sandbox, path, onDone }: { readonly sandbox: Sandbox; readonly path: string; readonly onDone: () => void }) {
   const input = useRef<HTMLInputElement>(null);
   const [isBusy, run] = useAction();
-  const write = (file: File, condition = {}) => sandbox.files.write(`${path.replace(/\/$/, '')}/${file.name}`, file, condition);
-  const done = (count: number) => {
+  const upload = async (files: readonly File[], condition: WriteOptions): Promise<void> => {
+    const existing: File[] = [];
+    let count = 0;
+    uploads += 1;
+    for (const file of files) {
+      await sandbox.files.write(`${path.replace(/\/$/, '')}/${file.name}`, file, condition).then(
+        () => (count += 1),
+        (error: unknown) => (isFailure(error, 'precondition_failed') ? existing.push(file) : toastFailure(error, file.name)),
+      );
+    }
+    uploads -= 1;
     if (count > 0) toast(`${plural(count, 'file')} uploaded.`);
     onDone();
-  };
-  const upload = async (files: readonly File[]) => {
-    const existing: File[] = [];
-    for (const file of files) {
-      await write(file, { ifNoneMatch: '*' }).catch((error: unknown) => {
-        if (!isFailure(error, 'precondition_failed')) throw error;
-        existing.push(file);
-      });
-    }
-    done(files.length - existing.length);
     if (existing.length > 0) ask({
       title: `Replace ${existing.map(({ name }) => name).join(', ')}?`, submit: 'Replace',
       text: 'What is in the sandbox under this name is lost.',
-      onSubmit: async () => {
-        for (const file of existing) await write(file);
-        done(existing.length);
-      },
+      onSubmit: () => upload(existing, {}),
     });
   };
   return (
@@ -131,7 +134,7 @@ function Upload({ sandbox, path, onDone }: { readonly sandbox: Sandbox; readonly
         const files = [...event.currentTarget.files ?? []];
         // So that the same file can be chosen again.
         event.currentTarget.value = '';
-        void run(() => upload(files));
+        void run(() => upload(files, { ifNoneMatch: '*' }));
       }} />
       <Button icon="upload" disabled={isBusy} onClick={() => input.current?.click()}>
         {isBusy ? 'Uploading …' : 'Upload'}

@@ -39,9 +39,10 @@ export function Toasts() {
   );
 }
 
-/** Shows the reason for a failure, unless the page shows it already. */
-export function toastFailure(error: unknown): void {
-  if (!isFailure(error, 'unauthorized')) toast(asError(error).message, true);
+/** Shows the reason for a failure, unless the page shows it already. `subject` is what failed, if the reason may not name it. */
+export function toastFailure(error: unknown, subject?: string): void {
+  const { message } = asError(error);
+  if (!isFailure(error, 'unauthorized')) toast(subject === undefined ? message : `${subject}: ${message}`, true);
 }
 
 /** Runs the action of a control, one run at a time. A failure becomes a toast, unless `onFailure` handles it. */
