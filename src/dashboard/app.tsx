@@ -14,7 +14,7 @@ import { SandboxesPage } from './pages/sandboxes.tsx';
 import { SettingsPage } from './pages/settings.tsx';
 import { SpecsPage } from './pages/specs.tsx';
 import { places, route } from './route.ts';
-import { isOnline, loginCode, logInWithLink, loginNotice, resumeSession, session } from './session.ts';
+import { followOtherTab, isOnline, loginCode, logInWithLink, loginNotice, resumeSession, session } from './session.ts';
 import './theme.ts';
 import { toastFailure, Toasts } from './ui/actions.tsx';
 import { Button, Link } from './ui/controls.tsx';
@@ -26,7 +26,7 @@ function App() {
   const [isReady, setReady] = useState(false);
   const code = loginCode();
   useEffect(() => {
-    resumeSession().catch(showLoginFailure).finally(() => setReady(true));
+    (code === null ? resumeSession() : logInWithLink(code)).catch(showLoginFailure).finally(() => setReady(true));
   }, []);
   useEffect(() => {
     if (isReady && code !== null) logInWithLink(code).catch(showLoginFailure);
@@ -35,6 +35,8 @@ function App() {
   // With another key, everything is loaded again.
   return <>{session.value === null ? <LoginPage /> : <Shell key={session.value.me} />}<Toasts /></>;
 }
+
+addEventListener('storage', (event) => void followOtherTab(event).catch(showLoginFailure));
 
 function showLoginFailure(error: unknown): void {
   if (session.value === null) loginNotice.value = asError(error).message;

@@ -16,6 +16,8 @@ export const loginNotice = signal<string | null>(null);
 export const isOnline = signal(true);
 
 const storedKey = 'skep.key';
+/** The key of this tab, otherwise of the browser. */
+const keptKey = () => sessionStorage.getItem(storedKey) ?? localStorage.getItem(storedKey) ?? undefined;
 /** The API has the address of the page, also below a path prefix. */
 const url = new URL('.', location.href).href;
 
@@ -42,18 +44,23 @@ export function loginCode(): string | null {
   return page === 'login' && code !== undefined ? code : null;
 }
 
-/** Logs in with the link that the server printed, or with the stored key. */
+/** Logs in with the stored key. Another tab may change it meanwhile; then this tab follows that change. */
 export async function resumeSession(): Promise<void> {
-  const code = loginCode();
-  const key = sessionStorage.getItem(storedKey) ?? localStorage.getItem(storedKey);
-  if (code !== null) await logInWithLink(code);
-  else if (key !== null) await logIn(key, sessionStorage.getItem(storedKey) === null);
-  else {
-    session.value = await enter().catch((error: unknown) => {
-      if (!isFailure(error, 'unauthorized')) throw error;
-      return null;
-    });
-  }
+  const key = keptKey();
+  const entered = await enter(key).catch((error: unknown) => {
+    if (key !== undefined || !isFailure(error, 'unauthorized')) throw error;
+    return null;
+  });
+  if (key === keptKey()) session.value = entered;
+}
+
+/** Logs out, or in with another key, as another tab of the browser did. A key of this tab only stays. */
+export async function followOtherTab({ key }: StorageEvent): Promise<void> {
+  if (key !== storedKey || sessionStorage.getItem(storedKey) !== null) return;
+  session.value = null;
+  loginNotice.value = null;
+  if (keptKey() === undefined) deleteDrafts();
+  else await resumeSession();
 }
 
 /** Replaces an earlier session, unless the link is not valid. */
@@ -67,14 +74,8 @@ export async function logInWithLink(code: string): Promise<void> {
 
 export function logOut(): void {
   deleteDrafts();
-  forgetKey(null);
-}
-
-/** Deletes the stored key. The address and the drafts stay, so the next login of the same user goes on where this one ends. */
-function forgetKey(notice: string | null): void {
   localStorage.removeItem(storedKey);
   sessionStorage.removeItem(storedKey);
-  loginNotice.value = notice;
   session.value = null;
 }
 
@@ -88,7 +89,9 @@ async function observedFetch(input: RequestInfo | URL, init?: RequestInit): Prom
     // A 502 or 504 without a JSON body comes from a proxy before the server.
     isOnline.value = ![502, 504].includes(response.status) || /json/.test(response.headers.get('Content-Type') ?? '');
     if (response.status === 401 && session.value !== null) {
-      forgetKey('Your key is no longer valid: it was revoked, or has expired. Log in with another one to go on here.');
+      // The address and the drafts stay, so the next login of the same user goes on here.
+      loginNotice.value = 'Your key is no longer valid: it was revoked, or has expired. Log in with another one to go on here.';
+      session.value = null;
     }
     return response;
   } catch (error) {

@@ -1,3 +1,4 @@
+import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import type { Scene } from '../dashboard/scene.ts';
 import type { Seeded } from '../dashboard/seed.ts';
@@ -96,7 +97,7 @@ export function dashboardDrafts(opened: () => { readonly scene: Scene; readonly 
     expect(await message.inputValue()).toBe('and more');
   });
 
-  test('keeps drafts after a reload, after Escape, and after the key is lost, until the user logs out or another one logs in', async () => {
+  test('keeps drafts after a reload, after Escape, and after the key is lost, until the user logs out or another one logs in, in any tab', async () => {
     const { scene, seeded } = opened();
     const { key } = await scene.client.request('POST /api/v1/keys', { body: { name: 'lost', access: 'full' } });
     await using page = await scene.page('conversations?new=yes', key);
@@ -114,10 +115,10 @@ export function dashboardDrafts(opened: () => { readonly scene: Scene; readonly 
     await expect.poll(() => message.inputValue()).toBe('unsent');
     await scene.client.request('DELETE /api/v1/keys/{key}', { path: { key: 'lost' } });
     await page.getByText('Your key is no longer valid').waitFor();
-    const logIn = async (as: string) => {
-      await page.getByLabel('API key').fill(as);
-      await page.getByRole('button', { name: 'Log in' }).click();
-      await page.getByRole('navigation').first().waitFor();
+    const logIn = async (as: string, where: Page = page) => {
+      await where.getByLabel('API key').fill(as);
+      await where.getByRole('button', { name: 'Log in' }).click();
+      await where.getByRole('navigation').first().waitFor();
     };
     await logIn(scene.key);
     expect(await message.inputValue()).toBe('unsent');
@@ -129,6 +130,15 @@ export function dashboardDrafts(opened: () => { readonly scene: Scene; readonly 
     await logIn(other.key);
     expect(await question.inputValue()).toBe('');
     await draftTask('a task of somebody');
+    const tab = await page.context().newPage();
+    await tab.goto(`${scene.url}/#/settings`);
+    await tab.getByRole('button', { name: 'Log out' }).click();
+    await page.getByLabel('API key').waitFor();
+    await logIn(other.key, tab);
+    await page.locator('.who').getByText('somebody').waitFor();
+    await page.goto(`${scene.url}/#/conversations?new=yes`);
+    expect(await question.inputValue()).toBe('');
+    await draftTask('another task of somebody');
     await page.goto(`${scene.url}/#/settings`);
     await page.getByRole('button', { name: 'Log out' }).click();
     await logIn(other.key);

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { Button } from './controls.tsx';
 import { asError } from '../live-resources.ts';
 import { useAction } from './actions.tsx';
@@ -86,6 +86,8 @@ export function ask(asked: Question): void {
 }
 
 export function AskedQuestion() {
+  // Otherwise the next user would be asked it.
+  useEffect(() => () => void (question.value = null), []);
   if (question.value === null) return null;
   const { text, ...props } = question.value;
   return <FormDialog {...props} isDangerous onClose={() => (question.value = null)}><p>{text}</p></FormDialog>;
