@@ -25,17 +25,21 @@ export function dashboardTerminals(opened: () => { readonly scene: Scene; readon
     const notice = first.getByText('Another window writes');
     {
       await using second = await scene.page(place);
+      await second.getByLabel('For a screen reader').check();
       await second.getByRole('link', { name: 'Shell' }).click();
       await shown(second, /[$#] $/);
       await notice.waitFor();
       await second.keyboard.type('echo "by the $((1 + 1))nd"\n');
       await shown(first, 'by the 2nd');
+      await second.getByRole('listitem').getByText('by the 2nd', { exact: true }).waitFor();
     }
     await first.getByRole('button', { name: 'Write here' }).click();
     await notice.waitFor({ state: 'detached' });
     await first.locator('.xterm-helper-textarea').focus();
-    await first.keyboard.type('echo "by the $((2 - 1))st"\n');
-    await shown(first, 'by the 1st');
+    // Without keys, as an emoji picker does it.
+    await first.keyboard.insertText('echo "🐝 by the $((2 - 1))st"');
+    await first.keyboard.press('Enter');
+    await shown(first, '🐝 by the 1st');
     await first.reload();
     await shown(first, 'by the 1st');
     await first.keyboard.type('exit\n');

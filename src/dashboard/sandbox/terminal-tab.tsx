@@ -1,3 +1,4 @@
+import { effect, signal } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { loginShell } from '../../client/executions.ts';
 import type { api, Attachment, Execution, Sandbox } from '../../client/index.ts';
@@ -5,9 +6,14 @@ import { useResource } from '../live-resources.ts';
 import { navigate, type Query, route, setQuery } from '../route.ts';
 import { canChange } from '../session.ts';
 import { ActionButton, toastFailure } from '../ui/actions.tsx';
-import { Button, Link, Table, Time } from '../ui/controls.tsx';
+import { Button, Checkbox, Link, Table, Time } from '../ui/controls.tsx';
 import { ask } from '../ui/dialog.tsx';
 import { Empty, Loaded } from '../ui/page.tsx';
+
+const storedMode = 'skep.screen-reader';
+/** Such terminals ignore text that comes without keys, for example of dictation or an emoji picker, so others are the default. */
+const isForScreenReader = signal(localStorage.getItem(storedMode) === 'true');
+effect(() => localStorage.setItem(storedMode, String(isForScreenReader.value)));
 
 /** The terminals of the sandbox. The address has the one that is shown, so a reload shows it again. */
 export function TerminalTab({ sandbox }: { readonly sandbox: Sandbox }) {
@@ -32,18 +38,18 @@ function Terminals({ sandbox }: { readonly sandbox: Sandbox }) {
   return (
     <>
       <p class="bar">
-        <span class="dim">A terminal keeps running when you leave this page.</span>
+        <Checkbox label="For a screen reader" checked={isForScreenReader.value} onChange={(isOn) => (isForScreenReader.value = isOn)} />
         <ActionButton kind="primary" onAct={open}>Open a terminal</ActionButton>
       </p>
       <Loaded resource={resource}>
-        {(running) => running.length === 0 ? <Empty icon="tool" title="No terminal is open" /> : (
-          <Table items={running} keyOf={(execution) => execution.id} columns={[
+        {(running) => running.length === 0
+          ? <Empty icon="tool" title="No terminal is open">Terminals keep running when you leave the page.</Empty>
+          : <Table items={running} keyOf={(execution) => execution.id} columns={[
             ['Command', 'main', (execution) => (
               <Link class="row-link id" to={['sandboxes', id]} query={queryOf(execution.id)}>{nameOf(execution)}</Link>
             )],
             ['Started', 'right dim', ({ started_at: at }) => <Time at={at} />],
-          ]} />
-        )}
+          ]} />}
       </Loaded>
     </>
   );
@@ -87,7 +93,7 @@ function Screen({ execution, onEnd }: { readonly execution: Execution; readonly 
   const [taken, setTaken] = useState<Attachment | null>(null);
   useEffect(() => {
     const abort = new AbortController();
-    const options = { signal: abort.signal, onOtherWriter: setTaken };
+    const options = { signal: abort.signal, isForScreenReader: isForScreenReader.value, onOtherWriter: setTaken };
     // The terminal is most of the page's code, so it is loaded on demand.
     void import('./terminal.ts')
       .then(({ showTerminal }) => element.current && showTerminal(element.current, execution, options))

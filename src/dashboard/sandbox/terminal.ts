@@ -6,17 +6,19 @@ import { toastFailure } from '../ui/actions.tsx';
 
 interface TerminalOptions {
   readonly signal: AbortSignal;
+  readonly isForScreenReader: boolean;
   /** Called when another client becomes the writer, with the attachment that can take over. Null: this client is the writer again. */
   readonly onOtherWriter: (attachment: Attachment | null) => void;
 }
 
 /** Shows an execution's terminal in the element until it ends, or the signal fires. */
-export async function showTerminal(element: HTMLElement, execution: Execution, { signal, onOtherWriter }: TerminalOptions): Promise<void> {
+export async function showTerminal(element: HTMLElement, execution: Execution, options: TerminalOptions): Promise<void> {
+  const { signal, isForScreenReader, onOtherWriter } = options;
   const terminal = new Terminal({
     cursorBlink: !matchMedia('(prefers-reduced-motion: reduce)').matches,
     fontFamily: getComputedStyle(element).fontFamily,
     fontSize: 13,
-    screenReaderMode: true,
+    screenReaderMode: isForScreenReader,
     minimumContrastRatio: 4.5,
     theme: { background: '#101113', foreground: '#e6e6e9' },
   });
