@@ -199,6 +199,21 @@ export function dashboardActions(opened: () => { readonly scene: Scene; readonly
     expect(await editor.inputValue()).toBe('unsaved');
   });
 
+  test('opens a link to a directory, and shows more than the first entries of a long one', async () => {
+    const { scene, seeded: { sandbox } } = opened();
+    await sandbox.run('ln -s static link');
+    const { value: entry } = await sandbox.files.list('/workspace').next();
+    const items = Array.from({ length: 1001 }, (_, index) => ({ ...entry, name: `${index}`, path: `/workspace/link/${index}` }));
+    await using page = await scene.page(`sandboxes/${sandbox.id}?tab=files`);
+    await page.route(/directories\?path=%2Fworkspace%2Flink$/, (route) => route.fulfill({ json: { items: items.slice(1), next_page_id: 'next' } }));
+    await page.route(/page_id=next/, (route) => route.fulfill({ json: { items: items.slice(0, 1), next_page_id: null } }));
+    await page.getByRole('link', { name: 'link', exact: true }).click();
+    await page.locator('.more button').click();
+    await page.getByText('1001 entries').waitFor();
+    await page.goBack();
+    await page.getByRole('link', { name: 'link', exact: true }).waitFor();
+  });
+
   test('finds a sandbox that is not among the newest', async () => {
     const { scene, seeded } = opened();
     await using page = await scene.page('overview');

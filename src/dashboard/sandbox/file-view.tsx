@@ -3,6 +3,7 @@ import { isFailure, type Sandbox } from '../../client/index.ts';
 import { useDraft } from '../drafts.ts';
 import { bytes } from '../format.ts';
 import { useResource } from '../live-resources.ts';
+import { setQuery } from '../route.ts';
 import { canChange } from '../session.ts';
 import { ActionButton, DownloadButton, toast } from '../ui/actions.tsx';
 import { Button } from '../ui/controls.tsx';
@@ -39,6 +40,8 @@ function useFile({ sandbox, path }: FileViewProps) {
   const [draft, change] = useDraft(`${sandbox.id}:${path}`);
   const edit = canChange() ? draft : null;
   const resource = useResource(async (signal) => await readFile({ sandbox, path }, signal).catch((error: unknown) => {
+    // The path is of a link to a directory.
+    if (isFailure(error, 'wrong_file_type') && error.context.file_type === 'directory') setQuery({ file: null, path });
     if (edit === null || !isFailure(error, 'file_not_found')) throw error;
     return noFile;
   }), [path]);

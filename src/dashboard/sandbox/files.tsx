@@ -1,4 +1,4 @@
-import { useRef } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import { type api, isFailure, type Sandbox, type WriteOptions } from '../../client/index.ts';
 import { bytes, plural } from '../format.ts';
 import { useResource } from '../live-resources.ts';
@@ -11,7 +11,8 @@ import { Icon } from '../ui/icons.tsx';
 import { Empty, Loaded } from '../ui/page.tsx';
 import { FileView } from './file-view.tsx';
 
-const maxListed = 1000;
+/** How many entries are listed first, and how many more at the user's request. */
+const listedEntries = 1000;
 
 /** Browses the files of a sandbox, also of a paused one. `home` is the first directory. */
 export function Files({ sandbox, home }: { readonly sandbox: Sandbox; readonly home: string }) {
@@ -41,17 +42,19 @@ function Crumbs({ sandbox: { id }, path }: { readonly sandbox: Sandbox; readonly
 }
 
 function Directory({ sandbox, path }: { readonly sandbox: Sandbox; readonly path: string }) {
+  const [limit, setLimit] = useState(listedEntries);
   const resource = useResource(async (signal) => {
     const found: api.FileEntry[] = [];
-    for await (const entry of sandbox.files.list(path, { signal })) if (found.push(entry) === maxListed) break;
+    for await (const entry of sandbox.files.list(path, { signal })) if (found.push(entry) === limit) break;
     return found.toSorted((a, b) => Number(b.type === 'directory') - Number(a.type === 'directory') || a.name.localeCompare(b.name));
-  }, [path]);
+  }, [path, limit]);
+  const hasMore = resource.data?.length === limit;
   return (
     <>
       <div class="bar">
         <p class="dim">
           {resource.data !== null && plural(resource.data.length, 'entry', 'entries')}
-          {resource.data?.length === maxListed && ' or more; only the first are shown'}
+          {hasMore && ' or more'}
         </p>
         {canChange() && <Upload sandbox={sandbox} path={path} onDone={resource.reload} />}
         <DownloadButton name={`${path.split('/').pop() || 'root'}.tar`} read={() => sandbox.files.readArchive(path)}>
@@ -68,6 +71,7 @@ function Directory({ sandbox, path }: { readonly sandbox: Sandbox; readonly path
           ]} />
         )}
       </Loaded>
+      {hasMore && <p class="more"><Button onClick={() => setLimit(limit + listedEntries)}>Show more</Button></p>}
     </>
   );
 }
