@@ -47,7 +47,7 @@ export function ConversationsPage() {
             <p>A conversation is an agent that works on a repository in a sandbox of its own.</p>{add}
           </Empty>
           : <NoMatch icon="conversations" />} />
-      {query.has('new') && (
+      {canChange() && query.has('new') && (
         <NewConversation repository={query.get('repository') ?? ''} onClose={() => setQuery({ new: null, repository: null })} />
       )}
     </Page>

@@ -14,7 +14,9 @@ export function KeysPage() {
   const [isAdding, setAdding] = useState(false);
   const [made, setMade] = useState<api.CreatedKey | null>(null);
   const resource = useResource(async (signal) => (me.has_keys ? (await client.request('GET /api/v1/keys', { signal })).items : []), []);
-  const add = canChange() && me.has_keys && <Button kind="primary" icon="plus" onClick={() => setAdding(true)}>New key</Button>;
+  // An administrator with a key for some repositories may not create keys either.
+  const canAdd = me.has_keys && me.access === 'admin' && me.repositories === null;
+  const add = canAdd && <Button kind="primary" icon="plus" onClick={() => setAdding(true)}>New key</Button>;
   return (
     <Page title="Keys" actions={add}>
       {!me.has_keys ? <Empty icon="keys" title="No keys here">This deployment authenticates its users in another way.</Empty> : (
@@ -64,7 +66,6 @@ const accesses = ['full', 'read', 'admin'] as const;
 function NewKey({ onClose, onMade }: { readonly onClose: () => void; readonly onMade: (key: api.CreatedKey) => void }) {
   const { client, me } = currentSession();
   const [isLimited, setLimited] = useState(false);
-  const isAdmin = me.access === 'admin';
   const create = async ({ name = '', user, access, life, repositories }: FormTexts) => onMade(await client.request('POST /api/v1/keys', {
     body: {
       name, user_id: user, access: accesses.find((one) => one === access), repositories: repositories?.match(/[^\s,]+/g) ?? undefined,
@@ -76,19 +77,15 @@ function NewKey({ onClose, onMade }: { readonly onClose: () => void; readonly on
       <Field label="Name" hint="To recognize it, for example the program that uses it.">
         <input name="name" required spellcheck={false} />
       </Field>
-      {isAdmin && (
-        <Field label="Owner" hint={isLimited ? 'A key for some repositories needs an owner of its own, for example its name.'
-          : `The owner of everything that the key creates. Empty: ${me.user_id}.`}>
-          <input name="user" required={isLimited} spellcheck={false} />
-        </Field>
-      )}
+      <Field label="Owner" hint={isLimited ? 'A key for some repositories needs an owner of its own, for example its name.'
+        : `The owner of everything that the key creates. Empty: ${me.user_id}.`}>
+        <input name="user" required={isLimited} spellcheck={false} />
+      </Field>
       <div class="pair">
-        <Field label="Access">
-          <Select name="access" options={accesses.filter((one) => isAdmin || one !== 'admin').map((one) => [one, accessNames[one]])} />
-        </Field>
+        <Field label="Access"><Select name="access" options={accesses.map((one) => [one, accessNames[one]])} /></Field>
         <Field label="Expires"><Select name="life" options={keyLifetimes} /></Field>
       </div>
-      <Field label="Repositories" hint="Patterns, such as acme/*. Empty: all that your key may use.">
+      <Field label="Repositories" hint="Patterns, such as acme/*. Empty: all.">
         <input name="repositories" spellcheck={false} placeholder="acme/*"
           onInput={(event) => setLimited(event.currentTarget.value.trim() !== '')} />
       </Field>

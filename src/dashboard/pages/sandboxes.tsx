@@ -50,7 +50,7 @@ export function SandboxesPage() {
           : <Empty icon="sandboxes" title="No sandboxes">
             <p>A sandbox is started by a conversation, by a program, or here.</p>{start}
           </Empty>} />
-      {query.has('new') && specs.data !== null && (
+      {canChange() && query.has('new') && specs.data !== null && (
         <StartSandbox specs={specs.data} spec={specs.data.find(({ id }) => id === query.get('new'))?.id ?? ''}
           onClose={() => setQuery({ new: null })} />
       )}
