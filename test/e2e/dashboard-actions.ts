@@ -46,7 +46,9 @@ export function dashboardActions(opened: () => { readonly scene: Scene; readonly
     await using page = await scene.page('conversations?new=yes');
     const dialog = page.getByRole('dialog');
     const name = `Go on ${'and on '.repeat(30)}`;
-    const ask = { toolCallId: 'wait', title: `wait${'/and/wait'.repeat(30)}`, options: [{ optionId: 'yes', name, kind: 'allow_once' as const }] };
+    // One of the surrogate pairs lies across the 80th character.
+    const title = `${'🍵'.repeat(40)}${'/and/wait'.repeat(30)}`;
+    const ask = { toolCallId: 'wait', title, options: [{ optionId: 'yes', name, kind: 'allow_once' as const }] };
     const tool = { toolCallId: 'wait', content: [{ type: 'diff' as const, path: 'cart.ts', oldText: 'one\n', newText: `${'two '.repeat(300)}\n` }] };
     await dialog.getByLabel('What should the agent do?').fill(acpScript({ tool }, { ask }));
     await dialog.getByRole('combobox', { name: 'Repository' }).fill('acme/shop');

@@ -62,6 +62,11 @@ interface NewConversationProps {
   readonly onClose: () => void;
 }
 
+/** Returns the beginning of the first line. Counts code points, because half a surrogate pair is refused. */
+function titleOf(message: string): string {
+  return Array.from(message.split('\n', 1)[0] ?? '').slice(0, 80).join('');
+}
+
 function NewConversation({ repository: chosen, onClose }: NewConversationProps) {
   const { client } = currentSession();
   const [draft, change] = useDraft('new conversation');
@@ -80,7 +85,7 @@ function NewConversation({ repository: chosen, onClose }: NewConversationProps) 
       sandbox_spec_id: spec,
       permission_policy: policies.find(([one]) => one === policy)?.[0] || null,
       ...(message !== undefined && {
-        title: message.split('\n', 1)[0]?.slice(0, 80), initial_message: { content: [{ type: 'text', text: message }] },
+        title: titleOf(message), initial_message: { content: [{ type: 'text', text: message }] },
       }),
     });
     change((present) => withoutSent(present, draft?.text ?? ''));
