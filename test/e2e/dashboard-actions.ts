@@ -246,8 +246,10 @@ export function dashboardActions(opened: () => { readonly scene: Scene; readonly
     await page.keyboard.press('Enter');
     await failure.waitFor();
     await page.getByLabel('Message').fill('short');
+    await page.getByLabel('Message').dispatchEvent('keydown', { key: 'Enter', keyCode: 229 });
     await page.getByRole('button', { name: 'Send' }).click();
     await page.locator('.said.agent').getByText('heard: short').waitFor();
+    expect(await page.locator('.said.user').count(), 'the end of a composition in Safari sends nothing').toBe(1);
     await page.getByRole('button', { name: 'Close' }).click();
     await failure.waitFor({ state: 'detached' });
   });

@@ -39,7 +39,8 @@ export function Composer({ conversation, queued, isRunning }: ComposerProps) {
         placeholder="Message the agent. Enter sends, Shift Enter makes a new line." aria-label="Message"
         onInput={({ currentTarget: { value } }) => change(() => draftOf(value))}
         onKeyDown={(event) => {
-          if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
+          // Safari reports the Enter that ends a composition after its end; only the key code 229 shows it.
+          if (event.key !== 'Enter' || event.shiftKey || event.isComposing || event.keyCode === 229) return;
           event.preventDefault();
           void send();
         }} />
