@@ -47,12 +47,16 @@ export function dashboardActions(opened: () => { readonly scene: Scene; readonly
     const dialog = page.getByRole('dialog');
     const name = `Go on ${'and on '.repeat(30)}`;
     // One of the surrogate pairs lies across the 80th character.
-    const title = `${'🍵'.repeat(40)}${'/and/wait'.repeat(30)}`;
+    const title = `-${'🍵'.repeat(40)}${'/and/wait'.repeat(30)}`;
+    const content = [{ type: 'diff' as const, path: 'cart.ts', oldText: 'one\n', newText: `${'two '.repeat(300)}\n` }];
     const ask = { toolCallId: 'wait', title, options: [{ optionId: 'yes', name, kind: 'allow_once' as const }] };
-    const tool = { toolCallId: 'wait', content: [{ type: 'diff' as const, path: 'cart.ts', oldText: 'one\n', newText: `${'two '.repeat(300)}\n` }] };
-    await dialog.getByLabel('What should the agent do?').fill(acpScript({ tool }, { ask }));
+    await dialog.getByLabel('What should the agent do?').fill(acpScript({ tool: { toolCallId: 'wait', title, content } }, { ask }));
+    const firstPage = { items: [{ name: 'a' }], next_page_id: 'second' };
+    await page.route(/branches\?limit=100$/, (route) => route.fulfill({ json: firstPage }));
+    await page.route(/page_id=second/, async (route) => route.fulfill({ response: await route.fetch({ url: route.request().url().replace('&page_id=second', '') }) }));
     await dialog.getByRole('combobox', { name: 'Repository' }).fill('acme/shop');
-    await dialog.getByLabel('Branch').last().selectOption('develop');
+    await dialog.locator('option[value=develop]').waitFor({ state: 'attached' });
+    await dialog.getByLabel('Branch').fill('develop');
     await dialog.getByRole('button', { name: 'Start' }).click();
     await page.getByRole('button', { name: 'Go on' }).waitFor();
     await page.locator('.permission .diff .removed', { hasText: 'one' }).waitFor();

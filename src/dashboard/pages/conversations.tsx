@@ -5,7 +5,7 @@ import { useDebounced, useResource } from '../live-resources.ts';
 import { navigate, route, setQuery } from '../route.ts';
 import { canChange, currentSession } from '../session.ts';
 import { defaultSpecLabel, useSpecs } from '../specs.ts';
-import { Button, type Column, Field, Link, Select, Status, Time } from '../ui/controls.tsx';
+import { Button, type Column, Field, Link, Select, Status, SuggestedInput, Time } from '../ui/controls.tsx';
 import { type FormTexts, FormDialog } from '../ui/dialog.tsx';
 import { Empty, NoMatch, Page } from '../ui/page.tsx';
 import { PagedTable } from '../ui/paged-table.tsx';
@@ -62,6 +62,19 @@ interface NewConversationProps {
   readonly onClose: () => void;
 }
 
+/** More branches are not suggested, because a hundred are one request. */
+const maxBranches = 500;
+
+async function branchesOf(repository: string, signal: AbortSignal): Promise<string[]> {
+  const names: string[] = [];
+  if (repository === '') return names;
+  const input = { path: { repository_name: repository }, query: { limit: 100 }, signal };
+  for await (const { name } of currentSession().client.items('GET /api/v1/repositories/{repository_name}/branches', input)) {
+    if (names.push(name) === maxBranches) break;
+  }
+  return names;
+}
+
 /** Returns the beginning of the first line. Counts code points, because half a surrogate pair is refused. */
 function titleOf(message: string): string {
   return Array.from(message.split('\n', 1)[0] ?? '').slice(0, 80).join('');
@@ -72,11 +85,7 @@ function NewConversation({ repository: chosen, onClose }: NewConversationProps) 
   const [draft, change] = useDraft('new conversation');
   const [repository, setRepository] = useState(chosen);
   const settled = useDebounced(repository);
-  const branches = useResource(async (signal) => {
-    if (settled === '') return [];
-    const input = { path: { repository_name: settled }, query: { limit: 100 }, signal };
-    return (await client.request('GET /api/v1/repositories/{repository_name}/branches', input)).items;
-  }, [settled]);
+  const branches = useResource((signal) => branchesOf(settled, signal), [settled]);
   const specs = useSpecs().data ?? [];
   const start = async ({ branch, spec, policy, message }: FormTexts) => {
     const conversation = await client.conversations.start({
@@ -103,7 +112,7 @@ function NewConversation({ repository: chosen, onClose }: NewConversationProps) 
           <RepositoryInput value={repository} onInput={setRepository} />
         </Field>
         <Field label="Branch">
-          <Select name="branch" options={[['', 'Default branch'], ...(branches.data ?? []).map(({ name }) => [name, name] as const)]} />
+          <SuggestedInput name="branch" placeholder="Default branch" suggestions={branches.data ?? []} />
         </Field>
       </div>
       <div class="pair">

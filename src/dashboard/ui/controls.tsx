@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useState } from 'preact/hooks';
+import { useId, useState } from 'preact/hooks';
 import { absoluteTime, relativeTime, readableName } from '../format.ts';
 import { useInterval } from '../live-resources.ts';
 import { href, type Query, route } from '../route.ts';
@@ -103,6 +103,29 @@ export function Select({ label, options, onChange, ...rest }: SelectProps) {
     <select aria-label={label} {...rest} onChange={(event) => onChange?.(event.currentTarget.value)}>
       {options.map(([value, label]) => <option key={value} value={value}>{label}</option>)}
     </select>
+  );
+}
+
+interface SuggestedInputProps {
+  /** The name of an input that is not in a field. */
+  readonly label?: string;
+  /** The name of its value in a form. */
+  readonly name?: string;
+  readonly value?: string;
+  readonly placeholder: string;
+  readonly suggestions: readonly string[];
+  readonly onInput?: (value: string) => void;
+}
+
+/** An input with suggestions, which also takes any other text. */
+export function SuggestedInput({ label, suggestions, onInput, ...rest }: SuggestedInputProps) {
+  const list = useId();
+  return (
+    <>
+      <input list={list} {...rest} aria-label={label} spellcheck={false} autocomplete="off"
+        onInput={(event) => onInput?.(event.currentTarget.value.trim())} />
+      <datalist id={list}>{suggestions.map((text) => <option key={text} value={text} />)}</datalist>
+    </>
   );
 }
 

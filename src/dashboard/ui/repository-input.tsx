@@ -1,6 +1,6 @@
-import { useId } from 'preact/hooks';
 import { useDebounced, useResource } from '../live-resources.ts';
 import { currentSession } from '../session.ts';
+import { SuggestedInput } from './controls.tsx';
 
 interface RepositoryInputProps {
   readonly value: string;
@@ -9,7 +9,6 @@ interface RepositoryInputProps {
 
 /** An input for a repository's name, with suggestions from the git hosts for a part of the name. */
 export function RepositoryInput({ value, onInput }: RepositoryInputProps) {
-  const list = useId();
   const query = useDebounced(value);
   const found = useResource(async (signal) => {
     if (query === '') return null;
@@ -18,9 +17,8 @@ export function RepositoryInput({ value, onInput }: RepositoryInputProps) {
   const failure = found.error?.message ?? found.data?.failures[0]?.detail;
   return (
     <>
-      <input list={list} value={value} placeholder="owner/name" aria-label="Repository"
-        spellcheck={false} autocomplete="off" onInput={(event) => onInput(event.currentTarget.value.trim())} />
-      <datalist id={list}>{found.data?.items.map(({ name }) => <option key={name} value={name} />)}</datalist>
+      <SuggestedInput label="Repository" value={value} placeholder="owner/name" onInput={onInput}
+        suggestions={(found.data?.items ?? []).map(({ name }) => name)} />
       {failure !== undefined && <small role="status">{failure}</small>}
     </>
   );
