@@ -13,6 +13,8 @@ const said = (id: string, text: string) => event('message', { message_id: id, ro
 const part = (id: string, text: string) => event('message_chunk', { message_id: id, channel: 'answer', text });
 const asked = (id: string) => event('message', { message_id: id, role: 'user', channel: 'answer', text: id });
 const started = (id: string) => event('turn_started', { message_id: id });
+const ended = (id: string, stop: api.TurnEndedEventData['stop_reason'] = 'end_turn', code?: string): api.Event =>
+  ({ ...event('turn_ended', { message_id: id, stop_reason: stop }), status_reason: code === undefined ? null : { code } });
 const call = (id: string, status: 'in_progress' | 'completed') =>
   event('tool_call', { tool_call_id: id, title: id, tool_kind: 'read', status, paths: [], content: [] });
 
@@ -22,7 +24,9 @@ function transcriptOf(...events: readonly api.Event[]): Transcript {
   return transcript;
 }
 
-const textsOf = ({ entries }: Transcript) => entries.map((entry) => (entry.kind === 'message' ? entry.text : entry.kind));
+const textsOf = (transcript: Transcript) =>
+  transcript.arranged().rows.map((entry) => (entry.kind === 'message' ? [entry.fate, entry.text].join(' ').trim() : entry.kind));
+const waitingIn = (transcript: Transcript) => transcript.arranged().waiting.map(({ text }) => text);
 
 describe('a transcript', () => {
   test('joins the parts of a message until the whole message comes', () => {
@@ -30,16 +34,31 @@ describe('a transcript', () => {
   });
 
   test('shows a tool call once with its last status, and another one if a later turn uses its id', () => {
-    const { entries } = transcriptOf(started('1'), call('t', 'in_progress'), call('t', 'completed'), started('2'), call('t', 'in_progress'));
-    expect(entries.map((entry) => entry.kind === 'tool' && entry.call.status)).toEqual(['completed', 'in_progress']);
+    const { rows } = transcriptOf(started('1'), call('t', 'in_progress'), call('t', 'completed'), started('2'), call('t', 'in_progress')).arranged();
+    expect(rows.map((entry) => entry.kind === 'tool' && entry.call.status)).toEqual(['completed', 'in_progress']);
   });
 
-  test('has the messages whose turn has started, and a note of how a turn ended, unless it ended normally', () => {
-    const transcript = transcriptOf(asked('first'), started('first'), asked('second'));
-    expect([...transcript.started]).toEqual(['first']);
-    const count = transcript.entries.length;
-    for (const stop of ['end_turn', 'cancelled', 'failed'] as const) transcript.apply(event('turn_ended', { message_id: 'first', stop_reason: stop }));
-    expect(transcript.entries.slice(count)).toMatchObject([
+  test('shows a message where its turn began, after the answers to earlier ones, and what waits apart', () => {
+    const transcript = transcriptOf(asked('a'), started('a'), asked('b'), asked('c'), asked('d'), said('m', 'to a'), ended('a'), started('b'));
+    expect([textsOf(transcript), waitingIn(transcript)]).toEqual([['a', 'to a', 'b'], ['c', 'd']]);
+    transcript.apply(ended('d', 'cancelled', 'message_withdrawn'));
+    transcript.apply(said('n', 'to b'));
+    expect([textsOf(transcript), waitingIn(transcript)]).toEqual([['a', 'to a', 'b', 'Withdrawn d', 'to b'], ['c']]);
+  });
+
+  test('shows that a message was dropped: one before another that was started, or all that wait when a conversation ends', () => {
+    const transcript = transcriptOf(asked('a'), asked('b'), started('b'), asked('c'), ended('b', 'interrupted', 'messages_dropped'));
+    transcript.apply(asked('d'));
+    transcript.apply(event('conversation_archived', {}));
+    expect(textsOf(transcript)).toEqual(['Not delivered a', 'b', 'Not delivered c', 'note', 'Not delivered d', 'note']);
+    expect(waitingIn(transcript)).toEqual([]);
+  });
+
+  test('has a note of how a turn ended, unless it ended normally', () => {
+    const transcript = transcriptOf(asked('first'), started('first'));
+    const count = transcript.arranged().rows.length;
+    for (const stop of ['end_turn', 'cancelled', 'failed'] as const) transcript.apply(ended('first', stop));
+    expect(transcript.arranged().rows.slice(count)).toMatchObject([
       { kind: 'note', text: 'The turn ended: cancelled.', isBad: false }, { kind: 'note', text: 'The turn ended: failed.', isBad: true },
     ]);
   });
@@ -47,21 +66,21 @@ describe('a transcript', () => {
   test('shows which microagents the agent got, and why others were left out', () => {
     const given = [{ path: '.skep/microagents/repo.md', trigger: null }];
     const leftOut = [{ path: 'a.md', why: 'too_large' as const }];
-    const { entries } = transcriptOf(
+    const { rows } = transcriptOf(
       event('microagents', { given, left_out: leftOut, left_out_count: 3 }), event('microagents', { given: [], left_out: [], left_out_count: 0 }),
-    );
-    expect(entries).toMatchObject([
+    ).arranged();
+    expect(rows).toMatchObject([
       { kind: 'note', text: 'The agent got 1 microagent: .skep/microagents/repo.md. Left out: a.md (too large) and 2 more.' },
     ]);
   });
 
   test('adds older events in front, and keeps its newer messages and plan', () => {
-    const older = [asked('first'), started('first'), part('m', 'Hel'), event('plan', { entries: [] })];
+    const older = [asked('dropped'), asked('first'), asked('second'), started('first'), part('m', 'Hel'), event('plan', { entries: [] })];
     const newer = [said('m', 'Hello.'), event('plan', { entries: [{ content: 'x', priority: 'low', status: 'pending' }] })];
     const transcript = transcriptOf(...newer);
     transcript.prepend(older);
-    expect(textsOf(transcript)).toEqual(['first', 'Hello.']);
-    expect(transcript.started).toContain('first');
+    expect(textsOf(transcript)).toEqual(['Not delivered dropped', 'first', 'Hello.']);
+    expect(waitingIn(transcript)).toEqual(['second']);
     expect(transcript.plan?.entries).toHaveLength(1);
   });
 
@@ -83,7 +102,7 @@ describe('a transcript', () => {
     transcript.prepend([started('0'), call('a', 'completed'), started('1'), call('a', 'in_progress'), call('c', 'in_progress')]);
     transcript.apply(call('b', 'completed'));
     transcript.apply(call('c', 'completed'));
-    expect(transcript.entries.map((entry) => entry.kind === 'tool' && [entry.call.tool_call_id, entry.call.status])).toEqual([
+    expect(transcript.arranged().rows.map((entry) => entry.kind === 'tool' && [entry.call.tool_call_id, entry.call.status])).toEqual([
       ['a', 'completed'], ['c', 'completed'], ['b', 'completed'], ['a', 'completed'],
     ]);
   });

@@ -4,15 +4,40 @@ import { plural } from '../format.ts';
 import { canChange } from '../session.ts';
 import { ActionButton, useAction } from '../ui/actions.tsx';
 import { Button } from '../ui/controls.tsx';
+import type { MessageEntry } from './transcript.ts';
 
 interface ComposerProps {
   readonly conversation: Conversation;
-  /** The number of messages that the agent has not received yet. */
-  readonly queued: number;
+  /** The messages that the agent has not received yet. */
+  readonly waiting: readonly MessageEntry[];
   readonly isRunning: boolean;
 }
 
-export function Composer({ conversation, queued, isRunning }: ComposerProps) {
+export function Composer(props: ComposerProps) {
+  return <><Waiting {...props} /><Form {...props} /></>;
+}
+
+/** Shows the messages that wait. The text of a withdrawn one can be changed and sent again. */
+function Waiting({ conversation, waiting }: ComposerProps) {
+  const [, change] = useDraft(conversation.id);
+  if (waiting.length === 0) return null;
+  return (
+    <ul class="waiting" aria-label="Queue" tabIndex={0}>
+      {waiting.map(({ key, text }) => (
+        <li key={key}>
+          <span class="tag">Queued</span>
+          <p class="plain">{text}</p>
+          {canChange() && <ActionButton kind="quiet" icon="close" label="Withdraw" onAct={async () => {
+            await conversation.cancel({ messageId: key });
+            change((present) => present ?? draftOf(text));
+          }} />}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Form({ conversation, waiting: { length: queued }, isRunning }: ComposerProps) {
   const [draft, change] = useDraft(conversation.id);
   const text = draft?.text ?? '';
   const [isBusy, run] = useAction();

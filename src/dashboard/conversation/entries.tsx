@@ -19,7 +19,7 @@ interface EntryProps {
 export function EntryRow(props: EntryProps) {
   const { entry } = props;
   switch (entry.kind) {
-    case 'message': return entry.channel === 'thought' ? <Thought {...props} entry={entry} /> : <MessageEntry {...props} entry={entry} />;
+    case 'message': return entry.channel === 'thought' ? <Thought {...props} entry={entry} /> : <MessageRow {...props} entry={entry} />;
     case 'tool': return <ToolCall {...props} entry={entry} />;
     case 'permission': return <Permission {...props} entry={entry} />;
     case 'note': return (
@@ -33,14 +33,13 @@ export function EntryRow(props: EntryProps) {
 
 type Of<K extends Entry['kind']> = EntryProps & { readonly entry: Extract<Entry, { readonly kind: K }> };
 
-function MessageEntry({ entry: { key, role, text, at, isWhole }, transcript }: Of<'message'>) {
-  const isQueued = role === 'user' && !transcript.started.has(key) && isWhole;
+function MessageRow({ entry: { role, text, at, fate } }: Of<'message'>) {
   return (
     <article class={`said ${role}`}>
       <header>
         <b>{role === 'user' ? 'You' : 'Agent'}</b>
         <time dateTime={at}>{clockTime(at)}</time>
-        {isQueued && <span class="tag">Queued</span>}
+        {fate !== undefined && <span class="tag">{fate}</span>}
       </header>
       {role === 'user' ? <p class="plain">{text}</p> : <Markdown text={text} />}
     </article>

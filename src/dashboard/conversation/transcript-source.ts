@@ -11,13 +11,14 @@ const enoughEvents = 100;
 /** All kinds except chunks, because older messages are complete. */
 const olderKinds = [
   'message', 'tool_call', 'plan', 'usage', 'permission_requested', 'permission_answered', 'turn_started', 'turn_ended', 'work_tree_changed',
-  'start_step', 'setup_script', 'microagents', 'sandbox_moved', 'conversation_archived',
+  'start_step', 'execution_changed', 'setup_script', 'microagents', 'sandbox_moved', 'conversation_archived',
 ] as const;
 
 /** Reads the end of a conversation's log, follows it, and reads older parts. */
 export class TranscriptSource {
+  readonly #transcript = new Transcript();
   /** A new object whenever there is something new to draw, at most once a frame. The transcript in it is always the same. */
-  readonly log = signal({ transcript: new Transcript() });
+  readonly log = signal({ transcript: this.#transcript, ...this.#transcript.arranged() });
   readonly error = signal<Error | null>(null);
   /** The id after which events are read; 0 if there are no older ones. */
   readonly firstId = signal(0);
@@ -36,7 +37,7 @@ export class TranscriptSource {
   /** Follows the log while the page is visible. Returns a function that stops this. */
   follow(): () => void {
     return followEvents(this.#id, (latest) => (this.firstId.value = Math.max(0, latest - firstSpan)), (event) => {
-      if (this.#waiting.push(event) === 1) requestAnimationFrame(() => this.#draw());
+      if (this.#waiting.push(event) === 1) requestAnimationFrame(() => this.#apply());
     }, (error) => (this.error.value = error));
   }
 
@@ -53,9 +54,9 @@ export class TranscriptSource {
         first = from;
         if (older.length < enoughEvents) this.#span *= 4;
       }
-      this.log.value.transcript.prepend(older);
+      this.#transcript.prepend(older);
       this.firstId.value = first;
-      this.log.value = { ...this.log.value };
+      this.#draw();
     } finally {
       this.#isReading = false;
     }
@@ -71,11 +72,14 @@ export class TranscriptSource {
     return events;
   }
 
-  #draw(): void {
+  #apply(): void {
     const events = this.#waiting;
     this.#waiting = [];
-    for (const event of events) this.log.value.transcript.apply(event);
-    this.log.value = { ...this.log.value };
+    for (const event of events) this.#transcript.apply(event);
+    this.#draw();
     if (events.some(({ kind }) => !kind.startsWith('message') && kind !== 'tool_call' && kind !== 'usage')) this.#onState();
+  }
+  #draw(): void {
+    this.log.value = { transcript: this.#transcript, ...this.#transcript.arranged() };
   }
 }

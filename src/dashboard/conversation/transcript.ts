@@ -4,12 +4,30 @@ import { plural, readableName } from '../format.ts';
 type Permission = api.PermissionRequestedEventData;
 
 /** A row of the log. */
-export type Entry = { readonly key: string; readonly at: string } & (
-  | { readonly kind: 'message'; readonly role: 'user' | 'agent'; readonly channel: 'answer' | 'thought'; text: string; isWhole: boolean }
+export type Entry = MessageEntry | { readonly key: string; readonly at: string } & (
   | { readonly kind: 'tool'; call: api.ToolCallEventData }
   | { readonly kind: 'permission'; readonly request: Permission }
   | { readonly kind: 'note'; readonly text: string; readonly reason: string | null; readonly isBad: boolean }
 );
+
+export interface MessageEntry {
+  readonly kind: 'message';
+  readonly key: string;
+  readonly at: string;
+  readonly role: 'user' | 'agent';
+  readonly channel: 'answer' | 'thought';
+  text: string;
+  isWhole: boolean;
+  /** Why the agent does not get a message of the user. */
+  readonly fate?: 'Withdrawn' | 'Not delivered';
+}
+
+/** What ends the waiting of a message and of those before it; of all that wait, if there is no message. Withdrawing ends only its own. */
+interface Dequeued {
+  readonly kind: 'dequeued';
+  readonly messageId: string | null;
+  readonly isWithdrawn: boolean;
+}
 
 type CallEntry = Extract<Entry, { readonly kind: 'tool' }>;
 
@@ -17,12 +35,11 @@ const failedStopReasons: ReadonlySet<string> = new Set(['failed', 'interrupted',
 
 /** The rows of a conversation, made from its events in order. */
 export class Transcript {
-  entries: Entry[] = [];
+  /** In the order of the events. */
+  #log: (Entry | Dequeued)[] = [];
   plan: api.PlanEventData | null = null;
   usage: api.UsageEventData | null = null;
   workTree: api.WorkTreeChangedEventData | null = null;
-  /** The messages that the agent has received, or does not receive any more. */
-  readonly started = new Set<string>();
   /** The chosen options by the id of the permission request; null if the request was withdrawn. */
   readonly answers = new Map<string, string | null>();
   readonly #byKey = new Map<string, Entry>();
@@ -31,7 +48,20 @@ export class Transcript {
   /** The calls of the last turn by id. Agents can reuse an id in another turn. */
   #calls = this.#firstCalls;
 
+  /** Returns the rows, and the messages that wait for the agent. A message of the user is placed where its turn began. */
+  arranged(): { readonly rows: readonly Entry[]; readonly waiting: readonly MessageEntry[] } {
+    const rows: Entry[] = [];
+    const waiting = new Map<string, MessageEntry>();
+    for (const entry of this.#log) {
+      if (entry.kind === 'dequeued') rows.push(...takeFrom(waiting, entry));
+      else if (entry.kind === 'message' && entry.role === 'user') waiting.set(entry.key, entry);
+      else rows.push(entry);
+    }
+    return { rows, waiting: [...waiting.values()] };
+  }
+
   apply(event: api.Event): void {
+    if (dropsMessages(event)) this.#dequeue(null);
     switch (event.kind) {
       case 'message': return this.#addMessage(event);
       case 'message_chunk': return this.#addChunk(event);
@@ -44,7 +74,7 @@ export class Transcript {
       case 'work_tree_changed': return void (this.workTree = event.data);
       case 'turn_started':
         this.#calls = new Map();
-        return void this.started.add(event.data.message_id);
+        return this.#dequeue(event.data.message_id);
       case 'turn_ended': return this.#endTurn(event);
       case 'start_step': case 'setup_script': case 'microagents': case 'sandbox_moved': case 'conversation_archived': {
         const text = noteOf(event);
@@ -66,11 +96,11 @@ export class Transcript {
     for (const event of events) older.apply(event);
     // The last turn of the older events continues in the first rows.
     const repeated = new Set<Entry | undefined>([...this.#firstCalls.keys()].map((id) => older.#calls.get(id)));
-    this.entries = [...older.entries.filter((entry) => !this.#byKey.has(entry.key) && !repeated.has(entry)), ...this.entries];
+    const isNew = (entry: Entry | Dequeued) => entry.kind === 'dequeued' || (!this.#byKey.has(entry.key) && !repeated.has(entry));
+    this.#log = [...older.#log.filter(isNew), ...this.#log];
     for (const [id, call] of older.#calls) if (!this.#firstCalls.has(id)) this.#firstCalls.set(id, call);
     if (older.#calls !== older.#firstCalls) this.#firstCalls = older.#firstCalls;
     for (const [key, entry] of older.#byKey) if (!this.#byKey.has(key)) this.#byKey.set(key, entry);
-    for (const id of older.started) this.started.add(id);
     for (const [id, answer] of older.answers) if (!this.answers.has(id)) this.answers.set(id, answer);
     this.plan ??= older.plan;
     this.usage ??= older.usage;
@@ -100,18 +130,37 @@ export class Transcript {
 
   #endTurn(event: api.TurnEndedEvent): void {
     const { stop_reason: stop, message_id: messageId } = event.data;
-    this.started.add(messageId);
-    if (stop !== 'end_turn') this.#note(event, `The turn ended: ${readableName(stop).toLowerCase()}.`, failedStopReasons.has(stop));
+    if (event.status_reason?.code === 'message_withdrawn') this.#dequeue(messageId, true);
+    else if (stop !== 'end_turn') this.#note(event, `The turn ended: ${readableName(stop).toLowerCase()}.`, failedStopReasons.has(stop));
   }
 
   #note({ id, at, reason }: api.Event, text: string, isBad: boolean): void {
     this.#add({ kind: 'note', key: `event-${id}`, at, text, reason, isBad });
   }
 
+  #dequeue(messageId: string | null, isWithdrawn = false): void {
+    this.#log.push({ kind: 'dequeued', messageId, isWithdrawn });
+  }
+
   #add(entry: Entry): void {
-    this.entries.push(entry);
+    this.#log.push(entry);
     this.#byKey.set(entry.key, entry);
   }
+}
+
+/** Takes the messages out of the queue. It keeps its order, so those before a message whose turn begins were dropped. */
+function* takeFrom(waiting: Map<string, MessageEntry>, { messageId, isWithdrawn }: Dequeued): Generator<MessageEntry> {
+  if (messageId !== null && !waiting.has(messageId)) return;
+  for (const [id, entry] of waiting) {
+    if (isWithdrawn && id !== messageId) continue;
+    waiting.delete(id);
+    yield isWithdrawn ? { ...entry, fate: 'Withdrawn' } : id === messageId ? entry : { ...entry, fate: 'Not delivered' };
+    if (id === messageId) return;
+  }
+}
+
+function dropsMessages({ kind, data, status_reason: reason }: api.Event): boolean {
+  return kind === 'conversation_archived' || reason?.code === 'messages_dropped' || (kind === 'start_step' && data.to === 'ERROR');
 }
 
 function isBadState(status: string | null): boolean {

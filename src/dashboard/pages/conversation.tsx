@@ -70,19 +70,17 @@ const turnStatuses: ReadonlySet<api.AppConversation['execution_status']> = new S
 
 function Log({ conversation, source }: { readonly conversation: Conversation; readonly source: TranscriptSource }) {
   const unfolded = useMemo(() => new Set<string>(), []);
-  const { transcript } = source.log.value;
-  const { entries } = transcript;
-  const queued = entries.filter((entry) => entry.kind === 'message' && entry.role === 'user' && !transcript.started.has(entry.key)).length;
+  const { transcript, rows, waiting } = source.log.value;
   if (source.error.value !== null) return <Failed error={source.error.value} />;
   return (
     <div class="talk-main">
-      <VirtualLog count={entries.length} label="Conversation" keyOf={(index) => entries[index]?.key ?? ''}
+      <VirtualLog count={rows.length} label="Conversation" keyOf={(index) => rows[index]?.key ?? ''}
         firstId={source.firstId.value} onStart={() => void source.readOlder().catch(toastFailure)}
         rowOf={(index) => {
-          const entry = entries[index];
+          const entry = rows[index];
           return entry && <EntryRow entry={entry} transcript={transcript} conversation={conversation} unfolded={unfolded} />;
         }} />
-      <Composer conversation={conversation} queued={queued} isRunning={turnStatuses.has(conversation.state.execution_status)} />
+      <Composer conversation={conversation} waiting={waiting} isRunning={turnStatuses.has(conversation.state.execution_status)} />
     </div>
   );
 }
