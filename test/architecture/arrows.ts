@@ -99,7 +99,7 @@ function brokenInAdapter(path: string, target: string): string | null {
 function brokenPackage(layer: Layer, specifier: string): string | null {
   if (layer === 'domain' || layer === 'ports' || layer === 'application') return `${layer} may not import a package`;
   if (layer === 'client') return specifier === 'eventsource-parser' ? null : 'the client runs in browsers too, and is small';
-  if (layer === 'dashboard') return /^(preact|@preact|@tanstack|@xterm|diff|strip-ansi)\b/.test(specifier) ? null : 'the dashboard runs in browsers, and is small';
+  if (layer === 'dashboard') return /^(preact|@preact|@tanstack|@xterm|diff|markdown-it|strip-ansi)\b/.test(specifier) ? null : 'the dashboard runs in browsers, and is small';
   const wiring = specifier === 'inversify' || specifier.startsWith('@inversifyjs/') || specifier === 'reflect-metadata';
   return wiring && layer !== 'composition' ? 'only the composition knows inversify' : null;
 }

@@ -81,15 +81,25 @@ describeWithChromium('The dashboard in a browser', () => {
     await page.locator('.diff .added', { hasText: 'price * count' }).waitFor();
   });
 
-  test('renders lists in lists, and numbers that continue after an empty line', async () => {
+  test('renders Markdown as elements, and images as links', async () => {
     const conversation = await scene.client.conversations.start({});
-    const list = 'Two steps:\n1. Read\n   - the cart\n   - the test\n\n2. Mend\n\nDone.';
-    for await (const event of conversation.turn(acpScript({ say: list }))) void event;
+    const command = 'npm test '.repeat(40).trim();
+    const texts = [
+      `Two steps:\n1. Read\n   - the \`cart\`\n\n   \`\`\`sh\n   ${command}\n   \`\`\`\n\n2. Mend\n`, '| a | b |\n|---|--:|\n| 1 | *2* |\n', '> said\n\n---\n',
+      '~~~\nx\n~~~\n\n    y\n', '**bold `c`**, ~~old~~, README.md, ![a cart](https://example.com/cart.png), https://example.com/a_b.\n', 'Done.',
+    ];
+    for await (const event of conversation.turn(acpScript({ say: texts.join('\n') }))) void event;
     await using page = await scene.page(`conversations/${conversation.id}`);
     await page.getByText('Done.', { exact: true }).waitFor();
-    const items = page.locator('.said.agent li');
-    expect(await items.allTextContents()).toEqual(['Read', 'the cart', 'the test', 'Mend']);
-    expect(await items.evaluateAll((all) => all.map((item) => item.getAttribute('value')))).toEqual(['1', null, null, '2']);
+    const html = await page.locator('.said.agent .markdown').evaluate((element) => element.innerHTML);
+    expect(html.replaceAll(' target="_blank" rel="noopener noreferrer"', '').replaceAll(' tabindex="0"', '')).toBe([
+      `<p>Two steps:</p><ol><li><p>Read</p><ul><li>the <code>cart</code></li></ul><pre>${command}</pre></li><li><p>Mend</p></li></ol>`,
+      '<table><thead><tr><th>a</th><th style="text-align: right;">b</th></tr></thead>',
+      '<tbody><tr><td>1</td><td style="text-align: right;"><em>2</em></td></tr></tbody></table>',
+      '<blockquote><p>said</p></blockquote><hr><pre>x</pre><pre>y</pre><p><strong>bold <code>c</code></strong>, <s>old</s>, README.md, ',
+      '<a href="https://example.com/cart.png">a cart</a>, <a href="https://example.com/a_b">https://example.com/a_b</a>.</p><p>Done.</p>',
+    ].join(''));
+    expect(await page.locator('.log').evaluate((log) => log.scrollWidth - log.clientWidth), 'a long line fits').toBe(0);
   });
 
   test('renders a long text without delay if nothing in it is closed', async () => {
