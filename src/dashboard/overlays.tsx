@@ -4,7 +4,7 @@ import { readableName } from './format.ts';
 import { useDebounced, useResource } from './live-resources.ts';
 import { navigate, places } from './route.ts';
 import { canChange, currentSession, logOut } from './session.ts';
-import { Facts } from './ui/controls.tsx';
+import { Facts, isComposing } from './ui/controls.tsx';
 import { Dialog } from './ui/dialog.tsx';
 import { Icon, type IconName } from './ui/icons.tsx';
 
@@ -132,6 +132,7 @@ export function Palette() {
           setChosen(0);
         }}
         onKeyDown={(event) => {
+          if (isComposing(event)) return;
           const command = shown[chosen];
           if (event.key === 'ArrowDown' || event.key === 'ArrowUp') move(event.key === 'ArrowDown' ? 1 : -1);
           else if (event.key === 'Enter' && command !== undefined) run(command);

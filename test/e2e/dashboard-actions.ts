@@ -239,7 +239,10 @@ export function dashboardActions(opened: () => { readonly scene: Scene; readonly
     await page.route(/page_id=older/, async (route) => route.fulfill({ response: await route.fetch({ url: route.request().url().replace('&page_id=older', '') }) }));
     await page.getByRole('navigation').first().waitFor();
     await page.keyboard.press('Control+k');
-    await page.getByRole('combobox', { name: /^Go to a page/ }).fill(seeded.sandbox.id);
+    const search = page.getByRole('combobox', { name: /^Go to a page/ });
+    await search.fill(seeded.sandbox.id);
+    await page.getByRole('option', { name: seeded.sandbox.id }).waitFor();
+    await search.dispatchEvent('keydown', { key: 'Enter', isComposing: true });
     await page.getByRole('option', { name: seeded.sandbox.id }).click();
     await page.waitForURL(new RegExp(`${seeded.sandbox.id}$`));
   });

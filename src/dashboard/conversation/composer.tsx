@@ -3,7 +3,7 @@ import { draftOf, useDraft, withoutSent } from '../drafts.ts';
 import { plural } from '../format.ts';
 import { canChange } from '../session.ts';
 import { ActionButton, useAction } from '../ui/actions.tsx';
-import { Button } from '../ui/controls.tsx';
+import { Button, isComposing } from '../ui/controls.tsx';
 import type { MessageEntry } from './transcript.ts';
 
 interface ComposerProps {
@@ -64,8 +64,7 @@ function Form({ conversation, waiting: { length: queued }, isRunning }: Composer
         placeholder="Message the agent. Enter sends, Shift Enter makes a new line." aria-label="Message"
         onInput={({ currentTarget: { value } }) => change(() => draftOf(value))}
         onKeyDown={(event) => {
-          // Safari reports the Enter that ends a composition after its end; only the key code 229 shows it.
-          if (event.key !== 'Enter' || event.shiftKey || event.isComposing || event.keyCode === 229) return;
+          if (event.key !== 'Enter' || event.shiftKey || isComposing(event)) return;
           event.preventDefault();
           void send();
         }} />

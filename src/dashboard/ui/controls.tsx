@@ -129,6 +129,11 @@ export function SuggestedInput({ label, suggestions, onInput, ...rest }: Suggest
   );
 }
 
+/** Whether an input method has the key. Safari reports the Enter that ends a composition only after its end, with the key code 229. */
+export function isComposing(event: KeyboardEvent): boolean {
+  return event.isComposing || event.keyCode === 229;
+}
+
 interface TabsProps {
   readonly tabs: readonly (readonly [id: string, label: ComponentChildren])[];
   readonly current: string;
