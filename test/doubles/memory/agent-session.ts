@@ -86,8 +86,7 @@ export function createMemorySession({ id, loaded, script, client: given, link }:
     closed: link.closed,
     nextRequest: async () => 0,
     async prompt(message) {
-      const afterBegun = async (turn: MemoryTurn, begun: Promise<unknown>) => (await begun, await script(turn));
-      return await inTurn((under) => run(message, under, afterBegun), () => false);
+      return await inTurn((under) => run(message, under, async (turn, begun) => (await begun, await script(turn))), () => false);
     },
     async follow(over) {
       const isOver: Promise<unknown> = over.aborted ? Promise.resolve() : once(over, 'abort');
