@@ -94,7 +94,10 @@ export interface AgentSession {
    */
   follow(over: AbortSignal): Promise<AgentTurn>;
 
-  /** Asks the agent to stop the turn. `prompt` resolves when it has stopped. Idempotent; has no effect between turns. */
+  /**
+   * Asks the agent to stop the turn. `prompt` resolves when it has stopped, `follow` still when its signal fires. Idempotent; has no effect
+   * between turns.
+   */
   cancel(): Promise<void>;
 
   /** Resolves with the reason when the connection has ended. Never rejects. */
@@ -122,9 +125,9 @@ export interface AgentProtocol {
   open(request: OpenAgentSession, signal: AbortSignal): Promise<AgentSession>;
 
   /**
-   * Continues a session in the middle of a turn. `prompt`, with the message of the turn, writes exactly what the earlier process wrote. The
-   * agent's output since then is read again, so the same updates come in the same order. The caller passes on only the bytes that the agent
-   * has not got yet.
+   * Continues a session in the middle of a turn. `prompt`, with the message of the turn, writes exactly what the earlier process wrote, and
+   * the caller passes on only the bytes that the agent has not got yet; `follow` writes nothing. The agent's output since the beginning of
+   * the turn is read again, so the same updates come in the same order.
    */
   resume(request: ResumeAgentSession): Promise<AgentSession>;
 }

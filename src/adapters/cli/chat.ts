@@ -80,6 +80,9 @@ export class Chat {
       if (this.#live && (data.to === 'READY' || data.to === 'ERROR')) await this.#readState();
     } else if (kind === 'message') {
       if (data.role === 'user') this.#noteMessage(data.message_id);
+    } else if (kind === 'turn_started') {
+      // An agent can also begin to work without a message.
+      this.#noteMessage(data.message_id);
     } else if (kind === 'permission_requested') {
       this.#permission = data;
       this.#enqueue(() => this.#leaveIfNobodyCanAnswer());

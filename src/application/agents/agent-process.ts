@@ -4,6 +4,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { OpenExecution, StreamOffsets } from '../../ports/sandbox-executions.ts';
 import { waitAtMost } from '../timers.ts';
 import type { MemoryShare } from './agent-memory-limit.ts';
+import { ErrorOutput } from './error-output.ts';
 import type { SecretRedactor } from '../secrets.ts';
 
 /** How long to wait for an agent's exit code after the end of its output, and then for the end of its standard error. */
@@ -21,7 +22,7 @@ export class AgentProcess {
   readonly exited: Promise<void>;
   readonly memory: MemoryShare;
   readonly #execution: OpenExecution;
-  readonly #errors: OutputTail;
+  readonly #errors: ErrorOutput;
   readonly #redactor: SecretRedactor;
   readonly #clock: Clock;
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
@@ -54,7 +55,7 @@ export class AgentProcess {
     this.#redactor = redactor;
     this.#clock = clock;
     this.memory = memory;
-    this.#errors = new OutputTail(execution.stderr);
+    this.#errors = new ErrorOutput(execution.stderr);
     this.#reader = execution.stdout.getReader();
     // Nothing is read ahead. If nobody reads the output, the agent has to wait.
     const stdout = new ReadableStream<Uint8Array>(
@@ -97,6 +98,13 @@ export class AgentProcess {
     this.#releasesAfterInput = false;
     this.#gate?.resolve();
     this.#gate = null;
+  }
+
+  /** Continues without the message that began the turn. If an earlier process has written an incomplete line, ends that line. */
+  async skipNoInput(): Promise<void> {
+    const isCut = this.#skip > 0 && this.#execution.handedOver.isCut;
+    this.#skip = 0;
+    if (isCut) await this.#write(Uint8Array.of(newline));
   }
 
   releaseOutputAfterInput(): void {
@@ -204,7 +212,7 @@ export class AgentProcess {
   async #endOutput(): Promise<void> {
     // Waits while the output is held back, so that nothing is lost.
     do await waitAtMost(this.#clock, readWithinMs, this.#outputOver.promise);
-    while (this.memory.isHeldBack || this.#gate !== null);
+    while (!this.#outputEnded && !this.#isAbandoned && (this.memory.isHeldBack || this.#gate !== null));
     await this.#reader.cancel().catch(() => {});
   }
 
@@ -213,33 +221,5 @@ export class AgentProcess {
     const code = await this.#execution.exited;
     this.#hasExited = true;
     if (!this.#isAbandoned) this.#exitCode = code;
-  }
-}
-
-const keptCharacters = 4096;
-
-/** Reads a stream to its end, so that its writer never blocks, and keeps the last characters. */
-class OutputTail {
-  /** Resolves when the stream has ended. Never rejects. */
-  readonly ended: Promise<void>;
-  text = '';
-  /** True if something before the text was dropped. */
-  isCut = false;
-
-  constructor(stream: ReadableStream<Uint8Array>) {
-    this.ended = this.#drain(stream);
-  }
-
-  async #drain(stream: ReadableStream<Uint8Array>): Promise<void> {
-    const decoder = new TextDecoder();
-    try {
-      for await (const chunk of stream) {
-        const text = this.text + decoder.decode(chunk, { stream: true });
-        this.isCut ||= text.length > keptCharacters;
-        this.text = text.slice(-keptCharacters);
-      }
-    } catch {
-      // The connection failed. The text read before stays.
-    }
   }
 }

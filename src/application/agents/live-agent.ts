@@ -42,7 +42,7 @@ export class LiveAgent {
 
   /** True if the agent has begun to work without a message, and its output waits for the next turn. */
   get hasUnpromptedWork(): boolean {
-    return this.#deps.client.unprompted.isThere;
+    return this.#deps.client.unprompted.hasBegun;
   }
 
   /**
@@ -67,6 +67,7 @@ export class LiveAgent {
 
   /** Takes the work that the agent does without a message, until the signal fires. Rejects only if the client does. */
   async follow(over: AbortSignal, client: TurnClient): Promise<AgentTurn> {
+    await this.process.skipNoInput();
     this.process.releaseOutput();
     return await this.#listen(client, () => this.session.follow(over));
   }
@@ -121,14 +122,14 @@ export class LiveAgent {
 
 class UnpromptedWork {
   readonly #begun = Promise.withResolvers<void>();
-  isThere = false;
+  hasBegun = false;
 
   get begun(): Promise<void> {
     return this.#begun.promise;
   }
 
   begin(): void {
-    this.isThere = true;
+    this.hasBegun = true;
     this.#begun.resolve();
   }
 }

@@ -43,13 +43,13 @@ export async function takeWorkStep(deps: StepDeps, turns: Turns, conversation: C
       return await startAgent(deps, conversation, step.sandbox, signal);
     case 'run-turn':
       if (agent === null) return true;
-      await turns.run(conversation, step.sandbox, step.message ?? noMessage(conversation, step.sandbox), agent, signal);
+      await turns.run(conversation, step.sandbox, step.message ?? emptyMessage(conversation, step.sandbox), agent, signal);
       return true;
   }
 }
 
-/** Stands for the message of a turn that the agent began by itself. */
-function noMessage({ id, version }: Conversation, { version: sandboxVersion }: Sandbox): StartedMessage {
+/** Stands for the message of a turn that the agent began by itself. Its id depends on the record, so no other turn has it. */
+function emptyMessage({ id, version }: Conversation, { version: sandboxVersion }: Sandbox): StartedMessage {
   return { messageId: `msg-${fingerprintOf([id, version])}`, message: { content: [] }, sandboxVersion, unprompted: true };
 }
 

@@ -31,7 +31,7 @@ test('work that the agent begins by itself is a turn that ends when it is quiet'
   await w.begun();
   expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'running', queue: [] } });
   await calm();
-  await passSeconds(w.clock, 20);
+  await passSeconds(w.clock, 40);
   await w.rested();
   const log = await w.log();
   expect(await w.messages()).toEqual(['user: go', 'agent: heard: go', 'agent: All tests are green.']);
@@ -41,12 +41,14 @@ test('work that the agent begins by itself is a turn that ends when it is quiet'
   expect(w.host.executed).toHaveLength(1);
 });
 
-test('a tool call without a result keeps the turn running', async () => {
+test('a tool call without a result keeps the turn running for 15 minutes', async () => {
   const w = await continuing((turn) => turn.tool({ toolCallId: 'build', status: 'in_progress' }));
   await w.begun();
   await calm();
   await passSeconds(w.clock, 60);
   expect(await w.record()).toMatchObject({ turn: { unprompted: true }, executionStatus: 'running' });
+  await passSeconds(w.clock, 900);
+  expect(await w.record()).toMatchObject({ turn: null, executionStatus: 'idle' });
 });
 
 test.each(['allow', 'ask'] as const)('its requests for permission are answered with the policy %s', async (permissions) => {
@@ -63,7 +65,7 @@ test.each(['allow', 'ask'] as const)('its requests for permission are answered w
   }
   await until(() => answers.length === 1);
   await calm();
-  await passSeconds(w.clock, 20);
+  await passSeconds(w.clock, 40);
   await w.rested();
   expect(answers).toEqual(['yes']);
 });
@@ -85,7 +87,7 @@ test('it can be cancelled', async () => {
   expect(w.host.running).toHaveLength(1);
 });
 
-test('a message ends it, and the agent gets the message at once', async () => {
+test('a message ends it when the agent is quiet for a moment', async () => {
   const w = await continuing(async (turn) => {
     await turn.say('working');
     await new Promise((resolve) => turn.signal.addEventListener('abort', resolve, { once: true }));
@@ -93,9 +95,29 @@ test('a message ends it, and the agent gets the message at once', async () => {
   await w.begun();
   await until(async () => told(await w.log(), 'message_chunk').length === 2);
   await w.conversations.send('me', w.id, said('stop'));
+  await calm();
+  await passSeconds(w.clock, 4);
   await w.rested();
   expect(await w.messages()).toEqual(['user: go', 'agent: heard: go', 'user: stop', 'agent: working', 'agent: heard: stop']);
   expect(told(await w.log(), 'turn_ended').map(({ stopReason }) => stopReason)).toEqual(['end_turn', 'end_turn', 'end_turn']);
+});
+
+test('a message waits while a tool call has no result', async () => {
+  const w = await continuing((turn) => turn.tool({ toolCallId: 'build', status: 'in_progress' }));
+  await w.begun();
+  await w.conversations.send('me', w.id, said('stop'));
+  await calm();
+  await passSeconds(w.clock, 60);
+  expect(await w.record()).toMatchObject({ turn: { unprompted: true }, queue: [{ message: said('stop') }] });
+});
+
+test('while its owner keeps the sandbox frozen, it is not over', async () => {
+  const w = await continuing((turn) => turn.say('working'));
+  await w.begun();
+  await calm();
+  await w.sandboxes.pause('me', w.sandboxId, 'freeze');
+  await passSeconds(w.clock, 120);
+  expect(await w.view()).toMatchObject({ conversation: { turn: { unprompted: true }, executionStatus: 'frozen' } });
 });
 
 test('if the agent exits during it, it is interrupted', async () => {

@@ -66,12 +66,12 @@ export function createMemorySession({ id, loaded, script, client: given, link }:
   }
 
   /** Runs one turn at a time. */
-  async function inTurn(work: (under: AbortController) => Promise<AgentTurn>, continuesCalls: (turn: AgentTurn) => boolean): Promise<AgentTurn> {
+  async function inTurn(work: (under: AbortController) => Promise<AgentTurn>): Promise<AgentTurn> {
     if (under !== null) return { stopReason: 'failed', reason: { code: 'agent_busy' } };
     under = new AbortController();
     try {
       const turn = await work(under);
-      if (!continuesCalls(turn)) await endCalls();
+      await endCalls();
       return turn;
     } finally {
       under.abort();
@@ -86,7 +86,7 @@ export function createMemorySession({ id, loaded, script, client: given, link }:
     closed: link.closed,
     nextRequest: async () => 0,
     async prompt(message) {
-      return await inTurn((under) => run(message, under, async (turn, begun) => (await begun, await script(turn))), () => false);
+      return await inTurn((under) => run(message, under, async (turn, begun) => (await begun, await script(turn))));
     },
     async follow(over) {
       const isOver: Promise<unknown> = over.aborted ? Promise.resolve() : once(over, 'abort');
@@ -94,7 +94,7 @@ export function createMemorySession({ id, loaded, script, client: given, link }:
         await Promise.race([begun.then(() => isOver), isOver]);
         return signal.aborted ? 'cancelled' : 'end_turn';
       };
-      return await inTurn((under) => run({ content: [] }, under, untilOver), ({ stopReason }) => stopReason === 'end_turn');
+      return await inTurn((under) => run({ content: [] }, under, untilOver));
     },
     async cancel() {
       under?.abort();

@@ -48,8 +48,7 @@ export class AcpSession implements AgentSession {
       this.#listener.end();
       await this.#listener.settled();
       const reason = this.#connection.endReason();
-      if (reason !== null) return { stopReason: 'interrupted', reason };
-      return this.#isCancelled ? { stopReason: 'cancelled', reason } : 'continues';
+      return { stopReason: reason !== null ? 'interrupted' : this.#isCancelled ? 'cancelled' : 'end_turn', reason };
     });
   }
 
@@ -64,18 +63,17 @@ export class AcpSession implements AgentSession {
     this.#connection.end({ code: 'agent_session_closed' });
   }
 
-  /** Tool calls without a result end with the turn, unless it `continues` in the next one, or in another process. */
-  async #inTurn(work: () => Promise<AgentTurn | 'continues'>): Promise<AgentTurn> {
+  /** Tool calls without a result end with the turn, unless it may continue in another process, because the session was closed here. */
+  async #inTurn(work: () => Promise<AgentTurn>): Promise<AgentTurn> {
     if (this.#isBusy) return { stopReason: 'failed', reason: { code: 'agent_busy' } };
     this.#isBusy = true;
     this.#isCancelled = false;
     this.#listener.begin();
     const turn = await work().catch((error: unknown) => this.#failedTurn(error));
     this.#listener.end();
-    const isClosed = this.#connection.endReason()?.code === 'agent_session_closed';
-    if (turn !== 'continues' && !isClosed) await this.#listener.endCalls();
+    if (this.#connection.endReason()?.code !== 'agent_session_closed') await this.#listener.endCalls();
     this.#isBusy = false;
-    return turn === 'continues' ? { stopReason: 'end_turn', reason: null } : turn;
+    return turn;
   }
 
   async #failedTurn(error: unknown): Promise<AgentTurn> {

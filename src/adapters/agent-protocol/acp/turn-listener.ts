@@ -1,3 +1,4 @@
+import type { ToolCall } from '../../../domain/agent.ts';
 import type { AgentClient, AgentPermission, AgentUpdate } from '../../../ports/agent-protocol.ts';
 import { raceSignal, realTimers, sleep } from '../../shared/timeout.ts';
 import { ConnectionFailure } from './connection.ts';
@@ -17,7 +18,9 @@ const workKinds: ReadonlySet<string> = new Set(['agent_message_chunk', 'agent_th
  */
 export class TurnListener {
   readonly #client: AgentClient;
-  readonly #calls = createToolCalls();
+  #calls = createToolCalls();
+  /** The calls that had no result when the turn ended. */
+  #unfinished: readonly ToolCall[] = [];
   #sessionId = '';
   /** Aborted when the turn is cancelled or over. */
   #turn: AbortController | null = null;
@@ -65,8 +68,14 @@ export class TurnListener {
     return true;
   }
 
+  /** Called when the turn ends, before any later output is handled. */
   end(): void {
     this.cancel();
+    if (this.#turn !== null) {
+      const calls = [...this.#calls.values()].map(({ call }) => call);
+      this.#unfinished = calls.filter(({ status }) => status === 'pending' || status === 'in_progress');
+      this.#calls = createToolCalls();
+    }
     this.#turn = null;
     if (!this.#isClosed) this.#nextTurn ??= Promise.withResolvers();
   }
@@ -80,12 +89,9 @@ export class TurnListener {
 
   /** Reports the tool calls that have no result as failed, because the turn has ended and none will come. */
   async endCalls(): Promise<void> {
-    const open = [...this.#calls.values()].filter(({ call: { status } }) => status === 'pending' || status === 'in_progress');
     // If the client can't handle an update, it knows that when the turn ends.
-    if (open.length > 0) await this.#endMessage().catch(() => {});
-    for (const { call: { toolCallId } } of open) {
-      await this.#forward({ kind: 'tool_call', call: mergeToolCall(this.#calls, { toolCallId, status: 'failed' }) }).catch(() => {});
-    }
+    if (this.#unfinished.length > 0) await this.#endMessage().catch(() => {});
+    for (const call of this.#unfinished) await this.#forward({ kind: 'tool_call', call: { ...call, status: 'failed' } }).catch(() => {});
   }
 
   /** Resolves when the client has handled the last update. */
@@ -102,8 +108,7 @@ export class TurnListener {
     const { sessionId, update } = parsed.data;
     if (update === 'other' || sessionId !== this.#sessionId) return true;
     if (workKinds.has(update.sessionUpdate)) await this.#turnBegins();
-    const shown = updateOf(update, this.#calls);
-    if (this.#turn !== null) await this.#forward(shown);
+    if (this.#turn !== null) await this.#forward(updateOf(update, this.#calls));
     return true;
   }
 

@@ -36,6 +36,11 @@ export class TurnPermissions {
     this.#hooks = hooks;
   }
 
+  /** True while requests of an earlier process have not come again. */
+  get isReplaying(): boolean {
+    return this.#asked < (this.#turn.earlier?.permissions.size ?? 0);
+  }
+
   get isWaiting(): boolean {
     return this.#isWaiting;
   }

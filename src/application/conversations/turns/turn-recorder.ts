@@ -53,6 +53,11 @@ export class TurnRecorder {
     return [...this.#calls.values()].some((status) => status === 'pending' || status === 'in_progress');
   }
 
+  /** True while updates come that are already in the log. */
+  get isReplaying(): boolean {
+    return this.#written > 0;
+  }
+
   /** Records the update. Resolves when the next one can be recorded. Rejects if the log can't be written. */
   async record(update: AgentUpdate): Promise<void> {
     if (update.kind === 'message_chunk') this.#recordChunk(update);

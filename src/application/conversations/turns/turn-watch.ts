@@ -6,16 +6,14 @@ import { KeyedWorker } from '../../keyed-worker.ts';
 import { interval } from '../../timers.ts';
 import type { StepDeps } from '../conversation-reconciler.ts';
 import { changeConversation } from '../conversation-records.ts';
+import type { TurnPermissions } from './turn-permissions.ts';
+import type { TurnRecorder } from './turn-recorder.ts';
 import type { TurnParams } from './turn.ts';
-import { UnpromptedEnd } from './unprompted-end.ts';
 
-interface TurnWatchOptions extends Pick<TurnParams, 'conversation' | 'sandbox' | 'queued'> {
-  /** True while the agent only waits for its user. */
-  readonly isWaiting: () => boolean;
-  /** True while the agent's output is not read, because too much is in memory. */
-  readonly isHeldBack: () => boolean;
-  /** True while the agent waits for the result of a tool. */
-  readonly hasOpenCalls: () => boolean;
+interface TurnWatchOptions extends Pick<TurnParams, 'conversation' | 'sandbox' | 'queued' | 'agent'> {
+  readonly recorder: Pick<TurnRecorder, 'isReplaying' | 'hasOpenCalls'>;
+  /** `isWaiting` while the agent only waits for its user. */
+  readonly permissions: Pick<TurnPermissions, 'isReplaying' | 'isWaiting'>;
   readonly isCancelled: () => boolean;
   /** Called when the agent has been silent for too long, and again at later checks if the silence lasts. */
   readonly onSilent: (withinMs: number) => void;
@@ -23,6 +21,10 @@ interface TurnWatchOptions extends Pick<TurnParams, 'conversation' | 'sandbox' |
 
 /** The longest interval between two checks, if the sandbox does not change. */
 const checkEveryMs = 30_000;
+
+/** How often to check work that an agent began by itself. It is over after so many checks without output, as a model can think for long. */
+const quietCheckMs = 2000;
+const quietChecks = { calling: 450, working: 15, message: 1, cancelled: 2 };
 
 /**
  * Keeps the sandbox awake, shows if the turn is frozen, and reports silence. The sandbox may be frozen while the agent waits for its user.
@@ -32,20 +34,20 @@ export class TurnWatch {
   readonly #options: TurnWatchOptions;
   readonly #checks = new KeyedWorker(() => this.#check());
   readonly #ends = new DisposableStack();
-  readonly #unpromptedEnd: UnpromptedEnd;
+  readonly #over = new AbortController();
+  /** How many checks in a row found no output. */
+  #quietChecks = 0;
   /** How long the agent is silent, counted in intervals, because the time of the machine may jump. Null: it sent output in this one. */
   #silentMs: number | null = null;
 
   constructor(deps: StepDeps, options: TurnWatchOptions) {
     this.#deps = deps;
     this.#options = options;
-    const { isWaiting, hasOpenCalls, isCancelled } = options;
-    this.#unpromptedEnd = new UnpromptedEnd({ clock: deps.clock, isBusy: () => isWaiting() || hasOpenCalls(), isCancelled });
   }
 
   /** Fires when the work that an agent began by itself is over. */
   get over(): AbortSignal {
-    return this.#unpromptedEnd.signal;
+    return this.#over.signal;
   }
 
   get #isUnprompted(): boolean {
@@ -54,19 +56,15 @@ export class TurnWatch {
 
   start(): void {
     const { conversationSandboxes, clock, store, runtime } = this.#deps;
-    const { conversation, sandbox, isWaiting } = this.#options;
-    this.#ends.use(conversationSandboxes.keepAwakeWhile(sandbox, () => !isWaiting() || !runtime.capabilities.freeze));
+    const { conversation, sandbox, permissions } = this.#options;
+    this.#ends.use(conversationSandboxes.keepAwakeWhile(sandbox, () => !permissions.isWaiting || !runtime.capabilities.freeze));
     const turnTimeoutMs = sandbox.spec.agent?.turnTimeoutMs ?? Infinity;
-    const everyMs = Math.max(100, Math.min(checkEveryMs, turnTimeoutMs / 2));
+    const everyMs = Math.max(100, Math.min(this.#isUnprompted ? quietCheckMs : checkEveryMs, turnTimeoutMs / 2));
     this.#ends.use(interval(clock, everyMs, () => {
+      this.#quietChecks += 1;
       this.#silentMs = this.#silentMs === null ? 0 : this.#silentMs + everyMs;
       this.check();
     }));
-    if (this.#isUnprompted) {
-      this.#ends.use(this.#unpromptedEnd.watch());
-      // A message may have come before the turn began.
-      this.check();
-    }
     // The event of a sandbox change names no conversation.
     this.#ends.defer(store.events.subscribe(({ sandboxIds, conversationIds }) => {
       if (sandboxIds.has(sandbox.id) && !conversationIds.has(conversation.id)) this.check();
@@ -75,7 +73,7 @@ export class TurnWatch {
 
   noteOutput(): void {
     this.#silentMs = null;
-    this.#unpromptedEnd.noteOutput();
+    this.#quietChecks = 0;
   }
 
   /** Resumes the sandbox, because its user has answered. */
@@ -99,16 +97,15 @@ export class TurnWatch {
 
   async #check(): Promise<void> {
     const { conversationSandboxes } = this.#deps;
-    const { conversation, isWaiting, isHeldBack, onSilent } = this.#options;
+    const { conversation, permissions, agent: { process: { memory } }, onSilent } = this.#options;
     const sandbox = await conversationSandboxes.find(conversation);
     if (sandbox === null || this.#ends.disposed) return;
     const isFrozen = sandbox.status !== 'RUNNING' && sandbox.pauseKind === 'freeze';
     await this.#showFrozen(isFrozen);
     // A frozen agent has no output, and the output of a held-back agent is not read.
-    if (isFrozen || isWaiting() || isHeldBack()) this.noteOutput();
-    // The agent gets the message, and may continue its work.
-    if (this.#isUnprompted && !isWaiting() && (await this.#queue()).length > 0) return this.#unpromptedEnd.end();
-    if (sandbox.status === 'PAUSED' && !isWaiting() && (await this.#mustResume(sandbox))) {
+    if (isFrozen || permissions.isWaiting || memory.isHeldBack) this.noteOutput();
+    if (this.#isUnprompted) await this.#endIfQuiet();
+    if (sandbox.status === 'PAUSED' && !permissions.isWaiting && (await this.#mustResume(sandbox))) {
       return await conversationSandboxes.resume(conversation);
     }
     const withinMs = sandbox.spec.agent?.turnTimeoutMs ?? Infinity;
@@ -120,6 +117,17 @@ export class TurnWatch {
     if (sandbox.pausedBy?.actor === 'skep') return true;
     const queue = await this.#queue();
     return sandbox.pauseKind === 'freeze' && queue.length > 0 && !isPausedAfterLastMessage(sandbox, queue);
+  }
+
+  /** No protocol reports the end of work that an agent began by itself. If this ends it too early, more output begins the next turn. */
+  async #endIfQuiet(): Promise<void> {
+    const { recorder, permissions } = this.#options;
+    const isCancelled = this.#options.isCancelled();
+    const hasMessage = (await this.#queue()).length > 0;
+    const isReplaying = recorder.isReplaying || permissions.isReplaying;
+    if (isReplaying) this.#quietChecks = 0;
+    const state = isCancelled ? 'cancelled' : recorder.hasOpenCalls ? 'calling' : hasMessage ? 'message' : 'working';
+    if (this.#quietChecks >= quietChecks[state]) this.#over.abort();
   }
 
   async #queue(): Promise<readonly QueuedMessage[]> {

@@ -61,10 +61,9 @@ export class Turn {
     this.#permissions = new TurnPermissions(deps, params, this.#recorder, hooks);
     this.#watch = new TurnWatch(deps, {
       ...params,
-      isWaiting: () => this.#permissions.isWaiting,
-      isHeldBack: () => memory.isHeldBack,
-      hasOpenCalls: () => this.#recorder.hasOpenCalls,
-      isCancelled: () => this.#cancelled,
+      recorder: this.#recorder,
+      permissions: this.#permissions,
+      isCancelled: () => this.#withdrawn.signal.aborted,
       onSilent: (withinMs) => {
         this.#silent = { code: 'turn_silent', withinMs };
         this.#stop();

@@ -139,7 +139,7 @@ test('cancel() refuses an open permission request, and is sent to the agent once
   expect((await ends).stopReason).toBe('cancelled');
 });
 
-test('a tool call is not reported again with its permission request, and the next turn knows it', async () => {
+test('a tool call is not reported again with its permission request, and is forgotten after the turn', async () => {
   const { client, turn, send, heard } = await agentByHand({ permission: async () => 'yes' });
   const first = await turn();
   send(updating({ sessionUpdate: 'tool_call', ...ask.toolCall }), { id: 'ask', method: 'session/request_permission', params: ask });
@@ -151,7 +151,16 @@ test('a tool call is not reported again with its permission request, and the nex
   second.answer();
   await second.ends;
   const calls = client.updates.map((one) => (one.kind === 'tool_call' ? [one.call.title, one.call.status] : []));
-  expect(calls).toEqual([['Run it', 'pending'], ['Run it', 'failed'], ['Run it', 'completed']]);
+  expect(calls).toEqual([['Run it', 'pending'], ['Run it', 'failed'], ['call-1', 'completed']]);
+});
+
+test('a result that comes right after the end of the turn does not replace the failure of its call', async () => {
+  const { client, turn, send } = await agentByHand();
+  const { ends, answer } = await turn();
+  send(updating({ sessionUpdate: 'tool_call', ...ask.toolCall }));
+  answer({ stopReason: 'cancelled' }, updating({ sessionUpdate: 'tool_call_update', toolCallId: 'call-1', status: 'failed' }));
+  await ends;
+  expect(client.updates.map((one) => one.kind === 'tool_call' && one.call.status)).toEqual(['pending', 'failed']);
 });
 
 test('a turn that fails after a cancelled turn has failed', async () => {
