@@ -21,6 +21,7 @@ export interface ServerOptions {
 
 /** The executable in its own process. */
 export interface Server {
+  /** Once the server has ended or is killed: a URL at which nothing answers, because the server of another test may get the free port. */
   readonly url: string;
   readonly dataDir: string;
   readonly process: ChildProcess;
@@ -41,6 +42,9 @@ export function cleanEnv(env: Readonly<Record<string, string>> = {}): Record<str
   const kept = Object.entries(process.env).filter(([name, value]) => value !== undefined && !name.startsWith('SKEP_'));
   return { ...(Object.fromEntries(kept) as Record<string, string>), ...env };
 }
+
+/** No server gets this port. */
+const unreachableUrl = 'http://127.0.0.1:1';
 
 /** Makes a temporary folder. The caller removes it. */
 export async function temporaryFolder(): Promise<string> {
@@ -74,14 +78,18 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
     child.kill('SIGTERM');
     return (await exited)[0];
   };
+  let isKilled = false;
   return {
-    url,
+    get url() {
+      return isKilled || child.exitCode !== null || child.signalCode !== null ? unreachableUrl : url;
+    },
     dataDir,
     process: child,
     exited: exited.then(([code]) => code),
     output: () => ({ ...output }),
     stop,
     async kill() {
+      isKilled = true;
       child.kill('SIGKILL');
       await exited;
     },
