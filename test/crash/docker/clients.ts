@@ -24,6 +24,8 @@ export interface Caller {
 export async function callAtRandom(caller: Caller, life: Life, ledger: Ledger, limits: OwnersLimits, specs: readonly string[]): Promise<void> {
   const client = createClient(life.url, caller.key);
   const call: Client = async (...request) => {
+    // The server of another test may get the port of a killed one.
+    if (life.over) throw new Error('the server is killed');
     const answer = await client(...request);
     life.answers += 1;
     tell(ledger, `${request[0]} ${answer.status}`);
