@@ -2,6 +2,7 @@ import { logFieldsOf } from '../domain/failure.ts';
 import { nextSandboxStep } from '../domain/sandbox-next-step.ts';
 import { absentSandbox, type ObservedSandbox, type Sandbox } from '../domain/sandbox.ts';
 import type { CoreDeps } from './use-cases.ts';
+import type { ConversationReconciler } from './conversations/conversation-reconciler.ts';
 import type { ExecutionReconciler } from './executions/execution-reconciler.ts';
 import type { Events } from './events/events.ts';
 import type { DiskWatch } from './sandboxes/disk-watch.ts';
@@ -17,7 +18,7 @@ export const sweeperDefaults = { sweepEveryMs: 10_000, rememberDeletedMs: 24 * 3
 
 export interface SweeperDeps extends CoreDeps {
   readonly sandboxReconciler: SandboxReconciler;
-  readonly conversationReconciler: { enqueue(id: string): void };
+  readonly conversationReconciler: Pick<ConversationReconciler, 'enqueue' | 'enqueueUnpromptedWork'>;
   readonly executionReconciler: Pick<ExecutionReconciler, 'sweep'>;
   readonly pool: SandboxPool;
   readonly quarantine: Quarantine;
@@ -75,6 +76,7 @@ export class Sweeper {
     pool.enqueue();
     const unsettled = scanRecords((after, limit) => store.conversations.scanUnsettled(after, limit), signal);
     for await (const { id } of unsettled) conversationReconciler.enqueue(id);
+    conversationReconciler.enqueueUnpromptedWork();
     await executionReconciler.sweep();
     if (orphans !== null) await quarantine.sweep(orphans, signal);
     const removedBefore = clock.now() - this.#deps.rememberDeletedMs;

@@ -36,7 +36,7 @@ export type Process = ReturnType<ReturnType<typeof createWorld>['boot']>;
 const rememberDeletedMs = 3_600_000;
 
 /** These worlds have no conversations. */
-const idle = { enqueue() {} } as unknown as ConversationReconciler;
+const idle = { enqueue() {}, enqueueUnpromptedWork() {} } as unknown as ConversationReconciler;
 
 /** The use cases over a store in memory and a scripted engine, with a clock, faults and deaths that the test controls. */
 export function createWorld(options: WorldOptions = {}) {

@@ -48,6 +48,11 @@ export class Agents {
     return agent?.alive === true ? agent : null;
   }
 
+  /** Yields the conversations whose agents have begun to work without a message, and wait for a turn. */
+  *withUnpromptedWork(): Generator<string, void> {
+    for (const [id, agent] of this.#live) if (agent.hasUnpromptedWork) yield id;
+  }
+
   /**
    * Starts the agent. Rejects with an {@link AgentRefusal}, the failures of `SandboxRuntime.execute`, or the signal's reason. Then no agent
    * runs.

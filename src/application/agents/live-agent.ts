@@ -67,7 +67,8 @@ export class LiveAgent {
 
   /** Takes the work that the agent does without a message, until the signal fires. Rejects only if the client does. */
   async follow(over: AbortSignal, client: TurnClient): Promise<AgentTurn> {
-    await this.process.skipNoInput();
+    // Not awaited, so a cancel that comes next is part of the turn. A failed write shows at the end of the output.
+    this.process.skipNoInput().catch(() => {});
     this.process.releaseOutput();
     return await this.#listen(client, () => this.session.follow(over));
   }

@@ -89,6 +89,11 @@ export class ConversationReconciler {
     });
   }
 
+  /** Enqueues the conversations whose agents wait with work that they began by themselves. Their records do not show it. */
+  enqueueUnpromptedWork(): void {
+    for (const id of this.#deps.agents.withUnpromptedWork()) this.enqueue(id);
+  }
+
   /**
    * Asks the agent to stop the turn of the message, and writes this into the record, for a turn that continues later. If the turn does not
    * run here, its open permission request is withdrawn.

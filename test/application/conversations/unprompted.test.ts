@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { Failure } from '../../../src/domain/failure.ts';
 import type { MemoryAgentScript } from '../../doubles/memory/agent-session.ts';
 import { createReady } from './support.ts';
 import { calm, passSeconds, said, told, until } from './world.ts';
@@ -100,6 +101,52 @@ test('a message ends it when the agent is quiet for a moment', async () => {
   await w.rested();
   expect(await w.messages()).toEqual(['user: go', 'agent: heard: go', 'user: stop', 'agent: working', 'agent: heard: stop']);
   expect(told(await w.log(), 'turn_ended').map(({ stopReason }) => stopReason)).toEqual(['end_turn', 'end_turn', 'end_turn']);
+});
+
+test('a message does not cut off an agent that is speaking', async () => {
+  const w = await continuing(async (turn) => {
+    for (let n = 0; n < 10; n += 1) {
+      await turn.say(`${n} `);
+      await new Promise((resolve) => w.clock.after(1000, () => resolve(null)));
+    }
+  });
+  await w.begun();
+  await w.conversations.send('me', w.id, said('stop'));
+  await calm();
+  await passSeconds(w.clock, 20);
+  await w.rested();
+  expect(await w.messages()).toEqual(['user: go', 'agent: heard: go', 'user: stop', 'agent: 0 1 2 3 4 5 6 7 8 9 ', 'agent: heard: stop']);
+});
+
+test('if the store refuses a read when it begins, the next sweep finds it', async () => {
+  let hasTurn = false;
+  let refuses = false;
+  const w = await createReady({
+    store: (made) => ({
+      ...made,
+      conversations: {
+        ...made.conversations,
+        async replace(...args) {
+          const outcome = await made.conversations.replace(...args);
+          refuses ||= hasTurn && args[0].turn === null;
+          hasTurn = args[0].turn !== null;
+          return outcome;
+        },
+        async find(id) {
+          if (!refuses) return await made.conversations.find(id);
+          throw new Failure('store_unavailable', { reason: { code: 'locked' }, retryAfterSeconds: 1 });
+        },
+      },
+    }),
+    script: async (turn) => turn.after((later) => later.say('found')),
+  });
+  await w.conversations.send('me', w.id, said('go'));
+  await until(() => refuses);
+  await calm();
+  expect(w.logged.some((line) => line.startsWith('a conversation could not be reconciled'))).toBe(true);
+  [hasTurn, refuses] = [false, false];
+  await w.reconciler.sweep();
+  await until(async () => told(await w.log(), 'message_chunk').length === 1);
 });
 
 test('a message waits while a tool call has no result', async () => {

@@ -57,7 +57,7 @@ export function createExecutionsWorld(options: { readonly executionsPerSandbox?:
     container.load(doublesModule({
       runtime: Object.defineProperties({}, { ...Object.getOwnPropertyDescriptors(runtime), executions: { value: executions } }) as typeof runtime,
       clock, random, store, probe: createMemoryProbe(), logger: createSilentLogger(),
-      conversationReconciler: { enqueue() {} } as unknown as ConversationReconciler,
+      conversationReconciler: { enqueue() {}, enqueueUnpromptedWork() {} } as unknown as ConversationReconciler,
     }));
     const get = <T>({ id }: Token<T>): Promise<T> => container.getAsync<T>(id);
     const skep = { executions: await get(tokens.executions), sandboxes: await get(tokens.sandboxes), sweeper: await get(tokens.sweeper) };

@@ -24,7 +24,7 @@ const checkEveryMs = 30_000;
 
 /** How often to check work that an agent began by itself. It is over after so many checks without output, as a model can think for long. */
 const quietCheckMs = 2000;
-const quietChecks = { calling: 450, working: 15, message: 1, cancelled: 2 };
+const quietChecks = { calling: 450, working: 15, message: 2, cancelled: 2 };
 
 /**
  * Keeps the sandbox awake, shows if the turn is frozen, and reports silence. The sandbox may be frozen while the agent waits for its user.
@@ -125,8 +125,7 @@ export class TurnWatch {
     const isCancelled = this.#options.isCancelled();
     const hasMessage = (await this.#queue()).length > 0;
     const isReplaying = recorder.isReplaying || permissions.isReplaying;
-    if (isReplaying) this.#quietChecks = 0;
-    const state = isCancelled ? 'cancelled' : recorder.hasOpenCalls ? 'calling' : hasMessage ? 'message' : 'working';
+    const state = isCancelled ? 'cancelled' : recorder.hasOpenCalls ? 'calling' : hasMessage && !isReplaying ? 'message' : 'working';
     if (this.#quietChecks >= quietChecks[state]) this.#over.abort();
   }
 

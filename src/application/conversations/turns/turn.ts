@@ -1,5 +1,5 @@
 import { statusAfterTurn } from '../../../domain/conversation-next-step.ts';
-import type { Conversation, Message, StartedMessage } from '../../../domain/conversation.ts';
+import { type Conversation, isEnded, type Message, type StartedMessage } from '../../../domain/conversation.ts';
 import type { EventActor } from '../../../domain/event.ts';
 import type { Reason } from '../../../domain/reason.ts';
 import type { Sandbox } from '../../../domain/sandbox.ts';
@@ -142,10 +142,11 @@ export class Turn {
     const { queued, context } = this.#params;
     const { messageId } = queued;
     let wasTaken = false;
-    const written = await this.#change(({ deletedAt, turn, queue }) => {
+    const written = await this.#change((conversation) => {
+      const { turn, queue } = conversation;
       // A failed write may have been stored.
       wasTaken = turn?.messageId === messageId;
-      if (deletedAt !== null || turn !== null || queue[0]?.messageId !== (this.#isUnprompted ? undefined : messageId)) return null;
+      if (isEnded(conversation) || turn !== null || queue[0]?.messageId !== (this.#isUnprompted ? undefined : messageId)) return null;
       return {
         usesSandbox: true,
         to: {
