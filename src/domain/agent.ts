@@ -34,6 +34,11 @@ export const toolCallStatuses = ['pending', 'in_progress', 'completed', 'failed'
 
 export type ToolCallStatus = (typeof toolCallStatuses)[number];
 
+/** Returns true while the call has no result. */
+export function isOpenCall({ status }: { readonly status: ToolCallStatus }): boolean {
+  return status === 'pending' || status === 'in_progress';
+}
+
 export interface ToolCall {
   readonly toolCallId: string;
   readonly title: string;

@@ -1,4 +1,4 @@
-import type { MessageRole, ToolCall, ToolCallContent, TurnStopReason } from '../../domain/agent.ts';
+import { isOpenCall, type MessageRole, type ToolCall, type ToolCallContent, type TurnStopReason } from '../../domain/agent.ts';
 import type { PermissionOption, PermissionRequest } from '../../domain/permission.ts';
 import type { Event, EventActor } from '../../domain/event.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
@@ -81,10 +81,11 @@ async function* entriesOf(events: AsyncIterable<Event>): AsyncGenerator<Transcri
       const { toolCallId, title, toolKind, status, paths, content } = event.data;
       const failure = status === 'failed' ? textOf(content) : null;
       const entry: TranscriptEntry = { at, kind: 'tool_call', title, toolKind, status, paths, failure };
-      if (status === 'completed' || status === 'failed') {
+      if (isOpenCall(event.data)) open.set(toolCallId, entry);
+      else {
         open.delete(toolCallId);
         yield entry;
-      } else open.set(toolCallId, entry);
+      }
     } else if (event.kind === 'turn_ended' && reason?.code === 'message_withdrawn') {
       const withdrawn = queued.get(event.data.messageId);
       queued.delete(event.data.messageId);

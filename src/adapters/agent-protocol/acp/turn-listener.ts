@@ -1,4 +1,4 @@
-import type { ToolCall } from '../../../domain/agent.ts';
+import { isOpenCall, type ToolCall } from '../../../domain/agent.ts';
 import type { AgentClient, AgentPermission, AgentUpdate } from '../../../ports/agent-protocol.ts';
 import { raceSignal, realTimers, sleep } from '../../shared/timeout.ts';
 import { ConnectionFailure } from './connection.ts';
@@ -72,8 +72,7 @@ export class TurnListener {
   end(): void {
     this.cancel();
     if (this.#turn !== null) {
-      const calls = [...this.#calls.values()].map(({ call }) => call);
-      this.#unfinished = calls.filter(({ status }) => status === 'pending' || status === 'in_progress');
+      this.#unfinished = [...this.#calls.values()].map(({ call }) => call).filter(isOpenCall);
       this.#calls = createToolCalls();
     }
     this.#turn = null;

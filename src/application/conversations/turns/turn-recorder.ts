@@ -1,4 +1,4 @@
-import type { ToolCall, ToolCallContent, ToolCallStatus } from '../../../domain/agent.ts';
+import { isOpenCall, type ToolCall, type ToolCallContent } from '../../../domain/agent.ts';
 import type { Conversation, TurnPosition } from '../../../domain/conversation.ts';
 import { type Event, type EventActor, type EventBody, type EventKind, eventOf } from '../../../domain/event.ts';
 import type { Reason } from '../../../domain/reason.ts';
@@ -34,8 +34,8 @@ export class TurnRecorder {
   readonly #deps: RecorderDeps;
   readonly #conversation: Conversation;
   readonly #writer: EventWriter;
-  /** The status of each tool call. */
-  readonly #calls = new Map<string, ToolCallStatus>();
+  /** Whether each tool call has no result yet. */
+  readonly #calls = new Map<string, boolean>();
   #open: OpenMessage | null = null;
   #messages = 0;
   /** How much of the next output is already in the log. */
@@ -50,7 +50,7 @@ export class TurnRecorder {
 
   /** True while the agent waits for a result of a tool. */
   get hasOpenCalls(): boolean {
-    return [...this.#calls.values()].some((status) => status === 'pending' || status === 'in_progress');
+    return [...this.#calls.values()].includes(true);
   }
 
   /** True while updates come that are already in the log. */
@@ -104,13 +104,14 @@ export class TurnRecorder {
     this.#writeOutput(bodyOf(update));
   }
 
-  #noteCall({ toolCallId, status }: ToolCall): void {
+  #noteCall(call: ToolCall): void {
+    const { toolCallId } = call;
     if (!this.#calls.has(toolCallId)) {
       this.#endMessage();
       const [oldest] = this.#calls.keys();
       if (this.#calls.size >= maxKnownCalls && oldest !== undefined) this.#calls.delete(oldest);
     }
-    this.#calls.set(toolCallId, status);
+    this.#calls.set(toolCallId, isOpenCall(call));
   }
 
   #endMessage(): void {
