@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { ObservedSandbox, ObservedState } from '../../../domain/sandbox.ts';
 import { parseJson } from '../../shared/json.ts';
 import { Listeners } from '../../shared/listeners.ts';
+import { engineTime } from './engine-info.ts';
 import { type Engine, linesOf, streamed } from './engine.ts';
 import type { RunEvents } from './exit-causes.ts';
 import { labels } from './labels.ts';
@@ -31,6 +32,9 @@ const firstPauseMs = 100;
 const longestPauseMs = 5_000;
 /** How often the known states are compared with a list, in addition to the engine's events. */
 const compareMs = 60_000;
+
+/** How long after its event the end of a container may be missing in the engine's lists: until its file systems are unmounted. */
+const listedAfterMs = 5_000;
 
 /** How long after an `unpause` the engine may repeat the `pause` before it. */
 const repeatedMs = 2_000;
@@ -69,8 +73,8 @@ export class SandboxWatch {
   readonly #changing = new Map<string, ObservedState[]>();
   readonly #executions = new Map<string, (isReported: boolean) => void>();
   #following: Promise<void> | undefined;
-  /** When the present event stream was connected, in milliseconds of this process. Infinity if there is none. */
-  #connectedAt = Infinity;
+  /** All events after this time are seen, in milliseconds of this process. Infinity if there is no event stream. */
+  #followedFrom = Infinity;
 
   constructor(engine: Engine, runEvents: RunEvents, onConnected: () => void) {
     this.#engine = engine;
@@ -93,7 +97,7 @@ export class SandboxWatch {
       const state = observed?.state ?? last;
       if (state === undefined) return;
       const isChanged = before !== undefined && before.state !== state && state === target;
-      const isDue = isChanged && began > this.#connectedAt && !seen.includes(state);
+      const isDue = isChanged && began > this.#followedFrom && !seen.includes(state);
       const due = before?.due ?? [];
       const thawedAt = isChanged && before.state === 'frozen' && state === 'running' ? performance.now() : -Infinity;
       const known = { state, due: isDue ? [...due, state] : due, thawedAt };
@@ -146,13 +150,15 @@ export class SandboxWatch {
   async #follow(signal: AbortSignal): Promise<void> {
     const { docker, deployment, call } = this.#engine;
     const filters = { type: ['container' as const], label: [`${labels.deployment}=${deployment}`], event: Object.keys(results) };
-    const stream = streamed(await call((abortSignal) => docker.getEvents({ filters, abortSignal }), { signal }), signal);
-    this.#connectedAt = performance.now();
+    // The engine's lists show the end of a container later than its events do. So what it reported shortly before counts too.
+    const openedAt = await engineTime(this.#engine, signal);
+    const since = Number.isNaN(openedAt) ? {} : { since: (openedAt - listedAfterMs) / 1000 };
+    const followedFrom = performance.now();
+    const stream = streamed(await call((abortSignal) => docker.getEvents({ filters, ...since, abortSignal }), { signal }), signal);
+    this.#followedFrom = followedFrom;
     this.#onConnected();
     // Detects a lost host.
     stream.socket.setKeepAlive(true, 15_000);
-    // The engine's clock, in whole seconds. NaN if the response has no date.
-    const openedAt = Date.parse(stream.headers.date ?? '');
     const comparing = setInterval(() => void this.#compare(openedAt).catch(() => stream.destroy()), compareMs);
     try {
       const reading = this.#read(stream);
@@ -162,7 +168,7 @@ export class SandboxWatch {
       await reading;
     } finally {
       clearInterval(comparing);
-      this.#connectedAt = Infinity;
+      this.#followedFrom = Infinity;
       for (const [id, known] of this.#known) this.#known.set(id, { ...known, due: [] });
       stream.destroy();
       this.#runEvents.lose();

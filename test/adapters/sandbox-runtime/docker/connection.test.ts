@@ -61,6 +61,22 @@ describeWithDocker('The connection to the Docker engine', () => {
     expect(woken.has(untouched.id)).toBe(false);
   });
 
+  test('notifies listeners about an end that the engine does not list yet when they subscribe', async () => {
+    const runtime = engine.open();
+    const ended = Array.from({ length: 5 }, () => launchOf(idle));
+    await Promise.all(ended.map((launch) => runtime.start(launch, () => {}, never)));
+    const woken = new Set<string>();
+    await Promise.all(ended.map(async ({ id }, place) => {
+      const container = engine.container(id);
+      const isKilled = container.kill();
+      // An end is in the engine's events, and later in its lists, at some time after this.
+      await container.wait();
+      if (place === 0) runtime.subscribe((changed) => woken.add(changed));
+      await isKilled;
+    }));
+    await until(() => [...woken], (ids) => ended.every(({ id }) => ids.includes(id)), 30_000);
+  });
+
   test('is shared by all listeners', async () => {
     const way = await proxy();
     const runtime = engine.open({ host: `127.0.0.1:${way.port}`, env: {} });
