@@ -48,8 +48,9 @@ export default defineConfig({
     expect: { poll: { timeout: 60_000 } },
     // Many tests wait for servers, agents or the engine. One worker more than there are cores keeps the cores busy meanwhile.
     maxWorkers: Math.max(3, availableParallelism() + 1),
-    // Programs that tests start reuse compiled modules. To compile them again takes a fifth of the CPU time of a short command.
-    env: { NODE_COMPILE_CACHE: `${root}/node_modules/.cache/compiled` },
+    // Programs that tests start reuse compiled modules: to compile them again takes a fifth of the CPU time of a short command.
+    // With one arena, a process has less memory, so to start another one from it takes a third less time.
+    env: { NODE_COMPILE_CACHE: `${root}/node_modules/.cache/compiled`, MALLOC_ARENA_MAX: '1' },
     sequence: { sequencer: LongestFirst },
   },
 });
