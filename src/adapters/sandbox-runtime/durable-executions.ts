@@ -10,7 +10,7 @@ import { readFirstLine, killOnFailure, noScriptResult } from './script-result.ts
 import { type ExecutionHost, executionNotFound } from './execution-host.ts';
 import { ExecutionReader, firstWaitMs, longestWaitMs } from './execution-reader.ts';
 import { scripts } from './execution-scripts.ts';
-import { environmentLines, keptBytes, supervisorCommand } from './execution-supervisor.ts';
+import { environmentLines, keptBytes, supervisorCommand } from './supervisor-script.ts';
 import { dropLongest, streamOf } from './output-buffer.ts';
 import { signalNumber } from './signal-numbers.ts';
 
@@ -23,7 +23,7 @@ const uncheckedBytes = 1 << 20;
 const inputClosedCode = 5;
 
 /**
- * Executions under a shell script in the sandbox, see `execution-supervisor.ts`. The process that started one reads its outputs from the
+ * Executions under a shell script in the sandbox, see `supervisor-script.ts`. The process that started one reads its outputs from the
  * connection to the script. It reads older output, and every other process reads all output, from the sandbox.
  */
 export class DurableExecutions implements SandboxExecutions {

@@ -2,7 +2,7 @@ import { Failure } from '../../domain/failure.ts';
 import type { ObservedState } from '../../domain/sandbox.ts';
 import type { ExecutionStart, TerminalSize } from '../../ports/sandbox-executions.ts';
 import type { Execution } from '../../ports/sandbox-runtime.ts';
-import type { SupervisorContext } from './execution-supervisor.ts';
+import type { SupervisorContext } from './supervisor-script.ts';
 
 /** Returns the command of the supervisor, see `supervisorCommand`. */
 export type Supervise = (context: SupervisorContext) => readonly string[];

@@ -6,11 +6,11 @@ import type {
 import { type GitRunner, splitAtNul } from '../../shared/git-process.ts';
 import { providerFailures } from '../../shared/provider-failures.ts';
 import { raceSignal, realTimers, startTimeout } from '../../shared/timeout.ts';
-import { fetchBranch, maxRepositoryBytes } from './fetch-branch.ts';
+import { fetchBranch } from './fetch-branch.ts';
 import { Corruption, requireSuccess, RefNotFound } from './git-failures.ts';
 import type { ResolvedOptions } from './git-mirror.ts';
 import { createMirrorGit } from './mirror-git.ts';
-import { type MirrorLease, type MirrorStore, sizeOf } from './mirror-store.ts';
+import { maxRepositoryBytes, type MirrorLease, type MirrorStore, sizeOf } from './mirror-store.ts';
 import { commitAt, exportOf, makeExport, makeMirror, type Mirror, refOf, removeLeftovers } from './mirror-folder.ts';
 import { askHead, type Head } from './remote-head.ts';
 import { archiveParts } from './work-tree-archive.ts';

@@ -3,10 +3,9 @@ import type { CheckoutProgress } from '../../../ports/repository-checkouts.ts';
 import { providerFailures } from '../../shared/provider-failures.ts';
 import type { CheckoutJob } from './checkout.ts';
 import { Corruption, failureOfFetch } from './git-failures.ts';
-import type { ResolvedOptions } from './git-mirror.ts';
 import { networkEnvironment, oldMistakes } from './mirror-git.ts';
-import { sizeOf } from './mirror-store.ts';
 import { commitAt, refOf } from './mirror-folder.ts';
+import { maxRepositoryBytes, sizeOf } from './mirror-store.ts';
 import { branchPrefix, type Head } from './remote-head.ts';
 
 const watchIntervalMs = 500;
@@ -44,11 +43,6 @@ export async function fetchBranch(
   const oid = await commitAt(mirror, ref);
   if (oid === null) throw new Corruption('git fetched, and the ref is not there');
   return oid;
-}
-
-/** A repository is kept twice: as it was fetched, and as it is exported. */
-export function maxRepositoryBytes({ limitBytes }: Pick<ResolvedOptions, 'limitBytes'>): number {
-  return Math.floor(limitBytes / 2);
 }
 
 // Fetched objects are checked as strictly as the hosts do.

@@ -156,6 +156,11 @@ export class MirrorStore {
   }
 }
 
+/** Returns the largest size of a repository, which is kept twice: as it was fetched, and as it is exported. */
+export function maxRepositoryBytes({ limitBytes }: Pick<ResolvedOptions, 'limitBytes'>): number {
+  return Math.floor(limitBytes / 2);
+}
+
 /** Returns the size of all files below a folder, in bytes. 0 if there is none. Files that are removed meanwhile do not count. */
 export async function sizeOf(folder: string): Promise<number> {
   const entries = await readdir(folder, { withFileTypes: true, recursive: true }).catch(() => []);

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { ExecutionRequest } from '../../../ports/sandbox-runtime.ts';
-import { supervisor } from '../execution-supervisor.ts';
+import { supervisor } from '../supervisor-script.ts';
 import { enterDirectory, hiddenCommand, isShellVariable, killing, lineWord, nobody, readStart, takeHidden } from '../shell-functions.ts';
 
 /** The environment variable that marks the processes of an execution. */

@@ -16,7 +16,7 @@ import { unavailable } from './runtime-failures.ts';
  * - `<id>/workspace/`: the sandbox's own files.
  * - `<id>/home/`: the home folder of its programs. It is not the workspace, so that their settings and caches stay out of a work tree.
  * - `<id>/launches/`: Skep's records of the sandbox's launches, see `launch-records.ts`.
- * - `<id>/executions/<execution>/`: the kept files of an execution, see `execution-supervisor.ts`.
+ * - `<id>/executions/<execution>/`: the kept files of an execution, see `supervisor-script.ts`.
  * - `<id>/output.log`: the command's standard output and error, see `sandbox-logs.ts`.
  * - `.ports/<port>`: the reservation of a port: a link whose text is the sandbox's id.
  * - `.trash/`: half created or half removed folders. They never count as sandboxes.

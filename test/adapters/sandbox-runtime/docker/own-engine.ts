@@ -1,7 +1,6 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import Docker from 'dockerode';
@@ -34,7 +33,8 @@ export async function whyNoOwnEngine(): Promise<string | null> {
 }
 
 export async function createOwnEngine(): Promise<OwnEngine> {
-  const folder = await mkdtemp(join(tmpdir(), 'skep-engine-'));
+  // The folder for temporary files may be in memory. Files of a container would count as its memory there.
+  const folder = await mkdtemp('/var/tmp/skep-engine-');
   const at = (name: string): string => join(folder, name);
   const docker = new Docker({ socketPath: at('sock') });
   let daemon: ChildProcess | undefined;
