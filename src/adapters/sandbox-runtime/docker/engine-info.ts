@@ -16,7 +16,6 @@ const Info = z.object({
   SecurityOptions: z.array(z.string()).nullish(),
   CgroupDriver: z.string().optional(),
   DockerRootDir: z.string().optional(),
-  SystemTime: z.string().optional(),
 });
 
 /** Returns whether the engine answers and can run sandboxes, as one line for a person. */
@@ -37,11 +36,6 @@ export async function checkEngine({ docker, call }: Engine): Promise<CheckResult
     if (status === null) return { ok: false, detail: "the connection to Docker's engine failed" };
     return { ok: false, detail: `the program at the engine's address returned the status ${status}; check that it is Docker` };
   }
-}
-
-/** Returns the time of the engine's clock, in milliseconds. NaN if unknown. */
-export async function engineTime({ docker, call }: Engine, signal: AbortSignal): Promise<number> {
-  return Date.parse(Info.parse(await call(() => docker.info(), { signal })).SystemTime ?? '');
 }
 
 /** Returns the time since which the engine runs, by its own clock. Null if unknown. */

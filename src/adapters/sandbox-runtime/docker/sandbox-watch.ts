@@ -4,7 +4,6 @@ import { z } from 'zod';
 import type { ObservedSandbox, ObservedState } from '../../../domain/sandbox.ts';
 import { parseJson } from '../../shared/json.ts';
 import { Listeners } from '../../shared/listeners.ts';
-import { engineTime } from './engine-info.ts';
 import { type Engine, linesOf, streamed } from './engine.ts';
 import type { RunEvents } from './exit-causes.ts';
 import { labels } from './labels.ts';
@@ -32,9 +31,11 @@ const firstPauseMs = 100;
 const longestPauseMs = 5_000;
 /** How often the known states are compared with a list, in addition to the engine's events. */
 const compareMs = 60_000;
-
-/** How long after its event the end of a container may be missing in the engine's lists: until its file systems are unmounted. */
-const listedAfterMs = 5_000;
+/**
+ * When the first list is repeated. The engine lists a container as running until its file systems are unmounted, so the list may miss an end
+ * whose event came before the stream.
+ */
+const repeatListMs = 5_000;
 
 /** How long after an `unpause` the engine may repeat the `pause` before it. */
 const repeatedMs = 2_000;
@@ -73,8 +74,8 @@ export class SandboxWatch {
   readonly #changing = new Map<string, ObservedState[]>();
   readonly #executions = new Map<string, (isReported: boolean) => void>();
   #following: Promise<void> | undefined;
-  /** All events after this time are seen, in milliseconds of this process. Infinity if there is no event stream. */
-  #followedFrom = Infinity;
+  /** When the present event stream was connected, in milliseconds of this process. Infinity if there is none. */
+  #connectedAt = Infinity;
 
   constructor(engine: Engine, runEvents: RunEvents, onConnected: () => void) {
     this.#engine = engine;
@@ -97,7 +98,7 @@ export class SandboxWatch {
       const state = observed?.state ?? last;
       if (state === undefined) return;
       const isChanged = before !== undefined && before.state !== state && state === target;
-      const isDue = isChanged && began > this.#followedFrom && !seen.includes(state);
+      const isDue = isChanged && began > this.#connectedAt && !seen.includes(state);
       const due = before?.due ?? [];
       const thawedAt = isChanged && before.state === 'frozen' && state === 'running' ? performance.now() : -Infinity;
       const known = { state, due: isDue ? [...due, state] : due, thawedAt };
@@ -150,16 +151,15 @@ export class SandboxWatch {
   async #follow(signal: AbortSignal): Promise<void> {
     const { docker, deployment, call } = this.#engine;
     const filters = { type: ['container' as const], label: [`${labels.deployment}=${deployment}`], event: Object.keys(results) };
-    // The engine's lists show the end of a container later than its events do. So what it reported shortly before counts too.
-    const openedAt = await engineTime(this.#engine, signal);
-    const since = Number.isNaN(openedAt) ? {} : { since: (openedAt - listedAfterMs) / 1000 };
-    const followedFrom = performance.now();
-    const stream = streamed(await call((abortSignal) => docker.getEvents({ filters, ...since, abortSignal }), { signal }), signal);
-    this.#followedFrom = followedFrom;
+    const stream = streamed(await call((abortSignal) => docker.getEvents({ filters, abortSignal }), { signal }), signal);
+    this.#connectedAt = performance.now();
     this.#onConnected();
     // Detects a lost host.
     stream.socket.setKeepAlive(true, 15_000);
-    const comparing = setInterval(() => void this.#compare(openedAt).catch(() => stream.destroy()), compareMs);
+    // The engine's clock, in whole seconds. NaN if the response has no date.
+    const openedAt = Date.parse(stream.headers.date ?? '');
+    const compare = (): void => void this.#compare(openedAt).catch(() => stream.destroy());
+    const timers = [setTimeout(compare, repeatListMs), setInterval(compare, compareMs)];
     try {
       const reading = this.#read(stream);
       reading.catch(() => {});
@@ -167,8 +167,8 @@ export class SandboxWatch {
       await this.#compare(openedAt);
       await reading;
     } finally {
-      clearInterval(comparing);
-      this.#followedFrom = Infinity;
+      for (const timer of timers) clearTimeout(timer);
+      this.#connectedAt = Infinity;
       for (const [id, known] of this.#known) this.#known.set(id, { ...known, due: [] });
       stream.destroy();
       this.#runEvents.lose();
