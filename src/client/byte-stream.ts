@@ -8,12 +8,12 @@ export function withSilenceLimit(body: ReadableStream<Uint8Array>, watch: Watchd
     async pull(controller) {
       try {
         watch.restart('silence', silenceMs);
-        const { done, value } = await reader.read();
+        const { done, value } = await watch.race(reader.read());
         if (done) controller.close();
         else controller.enqueue(value);
       } catch (error) {
-        const reason = watch.reasonOf(error);
-        controller.error(reason === error ? connectionLost(undefined, error) : reason);
+        controller.error(watch.signal.aborted ? error : connectionLost(undefined, error));
+        reader.cancel(error).catch(() => 'it has failed itself');
       } finally {
         watch.stop();
       }

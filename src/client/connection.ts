@@ -153,29 +153,25 @@ export class Connection {
       if (connectMs !== undefined) watch.restart('connect', connectMs);
       // No time limit while bytes are uploaded.
       else if (typeof (init.body ?? '') === 'string') watch.restart('silence', silenceMs);
-      response = await (this.options.fetch ?? fetch)(address, { ...init, signal: watch.signal });
+      response = await watch.race((this.options.fetch ?? fetch)(address, { ...init, signal: watch.signal }));
       watch.restart('silence', silenceMs);
-      if (!response.ok && response.status !== 304) throw await failureOf(response);
-      if (!isStream && /json/.test(response.headers.get('Content-Type') ?? '')) return await response.json();
+      if (!response.ok && response.status !== 304) throw await watch.race(failureOf(response));
+      if (!isStream && /json/.test(response.headers.get('Content-Type') ?? '')) return await watch.race(response.json());
       // Chromium adds a body to responses that have none.
       if (response.body === null || response.status === 204 || response.status === 304) return isStream ? response : undefined;
       return new Response(withSilenceLimit(response.body, watch, silenceMs), response);
     } catch (error) {
       input.signal?.throwIfAborted();
-      throw this.#failure(watch.reasonOf(error), response !== null);
+      if (isFailure(error)) throw error;
+      throw response === null ? unreachable(this.url, error, init.body instanceof ReadableStream) : connectionLost(undefined, error);
     } finally {
       watch.stop();
     }
   }
 
-  #failure(error: unknown, isAnswered: boolean): unknown {
-    if (isFailure(error)) return error;
-    if (isAnswered) return connectionLost(undefined, error);
-    return unreachable(this.url, error);
-  }
-
   #prepare(route: string, { path = {}, query = {}, headers, body }: AnyInput): PreparedRequest {
     const [method = '', template = ''] = route.split(' ');
+    if (body instanceof ReadableStream && !sendsStreams()) throw invalidInput(['body'], "can't be a stream here; pass a Blob or bytes");
     const isJson = body !== undefined && ![Uint8Array, Blob, ReadableStream].some((bytes) => body instanceof bytes);
     const sent = new Headers(this.headers);
     if (body !== undefined) sent.set('Content-Type', isJson ? 'application/json' : 'application/octet-stream');
@@ -194,6 +190,21 @@ export class Connection {
       },
     };
   }
+}
+
+/** Returns false for a platform that would send the text `[object ReadableStream]` instead: some browsers. They also ignore `duplex`. */
+function sendsStreams(): boolean {
+  let isKnown = false;
+  const init = {
+    method: 'POST',
+    body: new ReadableStream(),
+    get duplex() {
+      isKnown = true;
+      return 'half' as const;
+    },
+  };
+  const hasType = new Request('http://localhost', init).headers.has('Content-Type');
+  return isKnown && !hasType;
 }
 
 /** Returns the path and the query of a request. An empty part of the path would lead to another route. */

@@ -59,11 +59,17 @@ export function invalidInput(loc: readonly string[], msg: string): SkepError {
   return new SkepError('invalid_request', `${loc.join('.')}: ${msg}`, { context: { problems: [{ loc, msg, type: 'custom' }] } });
 }
 
-/** The failure of a request that no server answered. The message has the code of the cause, for example `ECONNREFUSED`. */
-export function unreachable(url: string, error: unknown): SkepError {
+/**
+ * The failure of a request that no server answered. The message has the code of the cause, for example `ECONNREFUSED`. The cause of a
+ * failed upload may also be the uploaded stream itself.
+ */
+export function unreachable(url: string, error: unknown, isUpload = false): SkepError {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   const code = cause instanceof Error && 'code' in cause ? ` (${String(cause.code)})` : '';
-  return new SkepError('unreachable', `No Skep server answers at ${url}${code}.`, { context: { url }, cause: error });
+  const message = isUpload && cause instanceof Error
+    ? `The upload to ${url} failed: ${cause.message}.`
+    : `No Skep server answers at ${url}${code}.`;
+  return new SkepError('unreachable', message, { context: { url }, cause: error });
 }
 
 /** The statuses of a proxy before a server that is not there. */

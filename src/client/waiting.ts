@@ -41,9 +41,22 @@ export class Watchdog {
     clearTimeout(this.#timer);
   }
 
-  /** Returns the real cause: the other signal's reason, the timeout, or else the error. */
-  reasonOf(error: unknown): unknown {
-    return this.signal.aborted ? this.signal.reason : error;
+  /**
+   * Settles like the work, or rejects with the signal's reason when the signal fires. After a garbage collection, Deno no longer tells a
+   * request about its signal.
+   */
+  async race<T>(work: Promise<T>): Promise<T> {
+    const fired = deferred<never>();
+    const fire = (): void => fired.reject(this.signal.reason);
+    this.signal.addEventListener('abort', fire);
+    if (this.signal.aborted) fire();
+    try {
+      return await Promise.race([work, fired.promise]);
+    } catch (error) {
+      throw this.signal.aborted ? this.signal.reason : error;
+    } finally {
+      this.signal.removeEventListener('abort', fire);
+    }
   }
 }
 

@@ -1,0 +1,63 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { createClient, type SkepClient } from '../../src/client/index.ts';
+import { commands } from '../adapters/http/executions-support.ts';
+import { createWorld, plainSpec, type World } from '../adapters/http/world.ts';
+import { startRelay } from './relay.ts';
+
+let world: World;
+beforeAll(async () => void (world = await createWorld({ specs: [plainSpec], command: commands })));
+afterAll(() => world.close());
+afterEach(() => void vi.unstubAllGlobals());
+
+/** A platform that does not tell a response about the signal of its request: Deno after a garbage collection. */
+const deafFetch: typeof fetch = (address, init) => fetch(address, { ...init, signal: null });
+
+describe.each([['the platform', undefined], ['a platform whose responses ignore signals', deafFetch]])('with the fetch of %s', (_, given) => {
+  const clientOf = (url: string): SkepClient => createClient({ url, key: world.keys.ann, fetch: given, silenceMs: 100 });
+
+  test('an abort ends the reading of a response with its reason', async () => {
+    const skep = clientOf(world.url);
+    await using sandbox = await skep.sandboxes.start({ spec: 'plain', waitUntil: 'running' });
+    const execution = await sandbox.executions.start(['flood']);
+    const leaving = new AbortController();
+    const path = { id: sandbox.id, execution_id: execution.id };
+    const input = { path, query: { follow: true }, signal: leaving.signal };
+    const response = await skep.stream('GET /api/v1/sandboxes/{id}/executions/{execution_id}/output', input);
+    const reader = response.body?.getReader();
+    expect((await reader?.read())?.done).toBe(false);
+    leaving.abort(new Error('enough'));
+    await expect(reader?.read()).rejects.toThrow('enough');
+  });
+
+  test('an abort ends the command that is run', async () => {
+    await using sandbox = await clientOf(world.url).sandboxes.start({ spec: 'plain', waitUntil: 'running' });
+    await expect(sandbox.run(['sleep'], { signal: AbortSignal.timeout(300) })).rejects.toMatchObject({ name: 'TimeoutError' });
+    for await (const { command } of sandbox.executions.list()) expect.unreachable(`${String(command)} still runs`);
+  });
+
+  test('the limit of silence ends the reading of a response', async () => {
+    const relay = await startRelay(world.url);
+    relay.mishap = () => ({ kind: 'stall', bytes: 5 });
+    const response = await clientOf(relay.url).stream('GET /api/v1/me');
+    await expect(response.text()).rejects.toMatchObject({ code: 'timed_out', context: { limit: 'silence', limit_ms: 100 } });
+  });
+});
+
+test('an upload fails with the error of its own stream', async () => {
+  const skep = createClient({ url: world.url, key: world.keys.ann });
+  await using sandbox = await skep.sandboxes.start({ spec: 'plain', waitUntil: 'running' });
+  const content = new ReadableStream<Uint8Array>({ pull: (controller) => controller.error(new Error('the disk can not be read')) });
+  await expect(sandbox.files.write('/tmp/file', content)).rejects.toThrow(`The upload to ${world.url} failed: the disk can not be read.`);
+});
+
+test('a stream is refused on a platform that would send its name instead', async () => {
+  const skep = createClient({ url: world.url, key: world.keys.ann });
+  await using sandbox = await skep.sandboxes.start({ spec: 'plain', waitUntil: 'running' });
+  vi.stubGlobal('Request', class extends Request {
+    constructor(address: string) {
+      super(address, { method: 'POST', body: '[object ReadableStream]' });
+    }
+  });
+  const uploaded = sandbox.files.write('/tmp/file', new Blob(['text']).stream());
+  await expect(uploaded).rejects.toMatchObject({ code: 'invalid_request', context: { problems: [{ loc: ['body'] }] } });
+});
