@@ -32,8 +32,8 @@ const longestPauseMs = 5_000;
 /** How often the known states are compared with a list, in addition to the engine's events. */
 const compareMs = 60_000;
 /**
- * When the first list is repeated. The engine lists a container as running until its file systems are unmounted, so the list may miss an end
- * whose event came before the stream.
+ * When the first list is repeated. The engine lists a container as running until its file systems are unmounted, so the list may miss an
+ * end whose event came before the stream.
  */
 const repeatListMs = 5_000;
 
