@@ -12,6 +12,11 @@ export function storeWarningText({ code, dataDir }: StoreWarning): string {
     + `${commandName} restore <file>`;
 }
 
+export function storeCreatedText(dataDir: string): string {
+  return `There was no store in the data folder ${dataDir}, so a new one was created. A server with another data folder does not know its `
+    + "keys: set SKEP_DATA_DIR to the server's folder, and run the command as the server's user.";
+}
+
 export function storeRefusalText({ message, database }: Pick<StoreRefused, 'message' | 'database'>): string {
   if (database === null) return message;
   return [

@@ -8,7 +8,7 @@ import type { KeyFormat } from '../../domain/api-key.ts';
 import type { ApiKeys } from '../../ports/api-keys.ts';
 import type { SkepConfig } from '../config/config-schema.ts';
 import { readConfig } from '../config/read-config.ts';
-import { storeWarningText } from '../store-messages.ts';
+import { storeCreatedText, storeWarningText } from '../store-messages.ts';
 
 export interface CreateKeyOptions extends JsonOption {
   readonly name: string;
@@ -77,7 +77,10 @@ export async function withKeys(
   ]);
   // Not exclusive, because the server may be running.
   const store = await createSqliteStore({
-    dataDir: config.dataDir, exclusive: false, warn: (warning) => process.stderr.write(`${storeWarningText(warning)}\n`),
+    dataDir: config.dataDir,
+    exclusive: false,
+    warn: (warning) => process.stderr.write(`${storeWarningText(warning)}\n`),
+    onCreated: (path) => process.stderr.write(`${storeCreatedText(path)}\n`),
   });
   await using open = new AsyncDisposableStack();
   open.defer(() => store.close());

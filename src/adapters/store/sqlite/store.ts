@@ -36,6 +36,8 @@ export interface SqliteStoreOptions {
   readonly deploymentId?: (kept: string | null) => string;
   readonly warn?: (warning: StoreWarning) => void;
   readonly onDamaged?: DamageListener;
+  /** Called with the path of the folder if a command beside a server found no store there, and created one. */
+  readonly onCreated?: (path: string) => void;
 }
 
 /** Opens the SQLite database in a folder. If it can't be opened, rejects with {@link StoreRefused} and leaves the folder unchanged. */
@@ -43,7 +45,9 @@ export async function createSqliteStore(options: SqliteStoreOptions): Promise<St
   const { dataDir, exclusive = true } = options;
   const folder = prepareDataFolder(dataDir);
   if (exclusive) return openExclusive(folder, options);
-  if (examineFolder(folder, options.warn) < migrations.length) migrateShared(folder);
+  const schema = examineFolder(folder, options.warn);
+  if (schema < migrations.length) migrateShared(folder);
+  if (schema === 0) options.onCreated?.(folder.path);
   const database = openCurrent(folder);
   return storeOf('sqlite', database, () => closeShared(folder, database), options);
 }
