@@ -38,7 +38,7 @@ describe('A restored backup', () => {
     expect(await runSkep(['restore', backup], env)).toMatchObject({ code: 1, stderr: expect.stringContaining('is open in another process') });
     await server.stop();
     const restored = await runSkep(['restore', backup], env);
-    expect(restored).toMatchObject({ code: 0, stdout: expect.stringMatching(/is restored[\s\S]*skep\.db\.replaced-[\s\S]*serve[\s\S]*24 hours[\s\S]*about 10 seconds after the start[\s\S]*sandboxes adopt/) });
+    expect(restored).toMatchObject({ code: 0, stdout: expect.stringMatching(/is restored[\s\S]*skep\.db\.replaced-[\s\S]*Start the server\.\n[\s\S]*24 hours[\s\S]*about 10 seconds after the start[\s\S]*sandboxes adopt/) });
 
     server = await startServer({ dataDir, env });
     call = createClient(server.url, key);

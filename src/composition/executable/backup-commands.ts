@@ -51,7 +51,7 @@ function restoredText(
     ...(deploymentId === null ? [unknownDeployment] : []),
     '',
     'Next:',
-    `  1. Start the server: ${skep} serve`,
+    '  1. Start the server.',
     ...(isNewFolder ? ['     First stop the server that the backup is from: both would manage the same sandboxes.'] : []),
     `  2. Sandboxes that were started since the backup are stopped and kept for ${keptHours} hours. Show them,`,
     `     about 10 seconds after the start: ${skep} doctor`,
