@@ -202,6 +202,8 @@ export interface ReasonData extends ChangeReasonData, ExecutionReasonData, Param
   agent_not_ready_in_time: { readonly withinMs: number; readonly last: Reason | null };
   /** `output` is the end of its standard error. */
   agent_ended: Cause & { readonly exitCode: number | null; readonly output: string };
+  /** It did not end, but was not ready. `output` is the end of its standard error. */
+  agent_running: { readonly output: string };
   agent_exited: None;
   agent_error: ExternalMessage;
   agent_session_refused: ExternalMessage;

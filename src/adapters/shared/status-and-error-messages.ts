@@ -146,6 +146,7 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
       ...(exitCode === null ? [] : [`Its exit code was ${exitCode}.`]),
       ...(output === '' ? [] : [`Its last output: ${output}`]),
     ].join(' '),
+  agent_running: ({ output }) => endText(['The agent was running.'], output),
   agent_exited: () => 'The agent has ended.',
   agent_error: ({ message }) => (message === '' ? 'The agent reported an error.' : `The agent reported an error: ${message}`),
   agent_session_refused: ({ message }) => `The agent refused a session: ${message}`,

@@ -146,11 +146,15 @@ export class AgentProcess {
     await waitAtMost(this.#clock, outputWithinMs, Promise.allSettled([this.kill(), this.#errors.ended]));
   }
 
-  /** Returns the cause together with the exit code and the end of the standard error, without secrets. */
+  /**
+   * Returns the cause together with the exit code and the end of the standard error, without secrets. Without a cause and an exit code, the
+   * agent did not end by itself.
+   */
   reasonOf(cause: Reason | null): Reason | null {
     const clean = this.#redactor.data(cause);
     const { output } = this;
     if (output === '' && this.#exitCode === null) return clean;
+    if (cause === null && this.#exitCode === null) return { code: 'agent_running', output };
     return { code: 'agent_ended', cause: clean, exitCode: this.#exitCode, output };
   }
 

@@ -133,7 +133,7 @@ const examples: Examples = {
   sandbox_secrets_missing: { names: ['DATABASE_URL'] },
   agent_secrets_missing: { names: ['MODEL_KEY', 'PROXY'] },
   agent_start_failed: { cause: { code: 'agent_exited' } },
-  agent_not_ready_in_time: { withinMs: 20_000, last: null },
+  agent_not_ready_in_time: { withinMs: 20_000, last: null }, agent_running: { output: 'warming up' },
   agent_ended: { cause: { code: 'agent_exited' }, exitCode: 139, output: 'Segmentation fault' },
   agent_exited: none, agent_session_not_found: none, agent_session_closed: none, agent_connection_lost: none,
   agent_error: { message: 'the model is overloaded' },
@@ -209,7 +209,7 @@ const others: readonly Reason[] = [
   { code: 'fetching_repository', phase: 'unpacking', percent: 90 },
   { code: 'fetching_repository', phase: null, percent: null },
   { code: 'messages_dropped', count: 1, cause: null }, { code: 'changes_not_kept', cause: { code: 'too_large', limit: '4 bytes' }, sandboxId: 'sb-1' },
-  { code: 'agent_ended', cause: null, exitCode: null, output: 'no licence' },
+  { code: 'agent_ended', cause: null, exitCode: 3, output: 'no licence' },
   { code: 'agent_error', message: '' },
 ];
 
