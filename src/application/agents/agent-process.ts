@@ -1,3 +1,4 @@
+import { plainText } from '../../domain/plain-text.ts';
 import type { Reason } from '../../domain/reason.ts';
 import type { AgentStreams } from '../../ports/agent-protocol.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -161,8 +162,9 @@ export class AgentProcess {
   /** The end of its standard error on one line, without secrets. */
   get output(): string {
     const { text, isCut } = this.#errors;
-    const clean = isCut ? this.#redactor.tail(text) : this.#redactor.text(text);
-    return clean.replaceAll(/[\p{Cc}\s]+/gu, ' ').trim().slice(-shownCharacters).toWellFormed();
+    const plain = plainText(text);
+    const clean = isCut ? this.#redactor.tail(plain) : this.#redactor.text(plain);
+    return clean.replaceAll(/\s+/gu, ' ').trim().slice(-shownCharacters).toWellFormed();
   }
 
   async #read(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {

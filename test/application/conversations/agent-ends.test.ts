@@ -114,6 +114,18 @@ describe('a turn whose agent ends', () => {
     expect(told(await w.log(), 'message').map(({ text }) => text)).toContain('still to be read');
   });
 
+  test('reports the last stderr without the colours of a terminal', async () => {
+    const w = await createReady({
+      script: async (turn) => {
+        await endsLate(w, 1, '\u001b[31mError:\u001b[0m \u001b[1mno\tlicence\u001b[0m\u0007\r\n');
+        await turn.say('never');
+      },
+    });
+    await w.conversations.send('me', w.id, said('go'));
+    await w.rested();
+    expect((await w.record()).statusReason).toEqual(ended(1, 'Error: no licence'));
+  });
+
   test('redacts secrets in the last stderr, even if one is cut or has several lines', async () => {
     const [key, pem] = ['sk-live-0123456789', '-----BEGIN KEY-----\nMIIB\nabcd\n-----END KEY-----'];
     const w = await createReady({

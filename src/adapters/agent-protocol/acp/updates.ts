@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { ToolCall, ToolCallContent } from '../../../domain/agent.ts';
+import { plainText } from '../../../domain/plain-text.ts';
 import type { AgentUpdate } from '../../../ports/agent-protocol.ts';
 import type { Block, WireToolCall, WireToolCallContent, WireUpdate } from './schema.ts';
 
@@ -91,20 +92,6 @@ function contentOf(content: WireToolCallContent): ToolCallContent {
     case 'other':
       return { type: 'text', text: `[${plainText(content.name)}]` };
   }
-}
-
-// An escape sequence: a text with an end, a command with parameters, or a short one. Takes linear time, because no part runs over a place
-// where a sequence can begin. Node's `stripVTControlCharacters` takes quadratic time, so an agent could block the server with it.
-const escapeSequence =
-  // oxlint-disable-next-line no-control-regex -- they are what has to go
-  /\u001b[\]PX^_][^\u0007\u001b\u009c]*(?:\u0007|\u001b\\|\u009c)|(?:\u001b\[|\u009b)[0-?]*[ -/]*[@-~]|\u001b[ -/]*[0-~]/gu;
-
-// The rest of an escape sequence that was split over two chunks, and invisible characters.
-// oxlint-disable-next-line no-control-regex -- they are what has to go
-const invisible = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/gu;
-
-function plainText(text: string): string {
-  return text.replace(escapeSequence, '').replace(invisible, '');
 }
 
 const maxLine = 2000;
