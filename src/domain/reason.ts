@@ -200,9 +200,9 @@ export interface ReasonData extends ChangeReasonData, ExecutionReasonData, Param
   agent_secrets_missing: { readonly names: readonly string[] };
   agent_start_failed: Cause;
   agent_not_ready_in_time: { readonly withinMs: number; readonly last: Reason | null };
-  /** `output` is the end of its standard error. */
+  /** `output` is the end of its standard error, and of its standard output what is no message. */
   agent_ended: Cause & { readonly exitCode: number | null; readonly output: string };
-  /** It did not end, but was not ready. `output` is the end of its standard error. */
+  /** It did not end, but was not ready. `output` is as in `agent_ended`. */
   agent_running: { readonly output: string };
   agent_exited: None;
   agent_error: ExternalMessage;
@@ -213,7 +213,7 @@ export interface ReasonData extends ChangeReasonData, ExecutionReasonData, Param
   agent_version_unsupported: { readonly offered: number; readonly supported: number };
   agent_authentication_required: Authentication;
   agent_authentication_refused: Authentication & { readonly methodId: string };
-  agent_output_invalid: { readonly maxLines: number; readonly firstLine: string };
+  agent_output_invalid: { readonly maxLines: number };
   agent_line_too_long: { readonly maxBytes: number };
   agent_output_not_stored: None;
   agent_stop_reason_unknown: { readonly stopReason: string };

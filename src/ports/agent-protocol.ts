@@ -55,10 +55,12 @@ export interface OpenAgentSession {
   readonly client: AgentClient;
   /** Called with the number of output bytes in memory that have not become an update yet, such as an incomplete line. */
   readonly onHeld?: (bytes: number) => void;
+  /** Called with each line of the output, or the beginning of one, that is no message of the protocol. */
+  readonly onOtherOutput?: (text: string) => void;
 }
 
 /** A session with a turn that an earlier process began. */
-export interface ResumeAgentSession extends Pick<OpenAgentSession, 'streams' | 'client' | 'onHeld'> {
+export interface ResumeAgentSession extends Pick<OpenAgentSession, 'streams' | 'client' | 'onHeld' | 'onOtherOutput'> {
   readonly sessionId: string;
   /** What `nextRequest` returned before the turn. */
   readonly requestId: number;

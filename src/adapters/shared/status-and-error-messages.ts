@@ -156,9 +156,8 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   agent_connection_lost: () => 'The connection to the agent broke.',
   agent_version_unsupported: ({ offered, supported }) =>
     `The agent speaks version ${offered} of its protocol, and Skep version ${supported}. Use another release of the agent.`,
-  agent_output_invalid: ({ maxLines, firstLine }) =>
-    `The agent wrote more than ${maxLines} lines in a row that are not messages of its protocol. `
-    + `Check its command in the spec. The first line was ${quoted(firstLine)}.`,
+  agent_output_invalid: ({ maxLines }) =>
+    `The agent wrote more than ${maxLines} lines in a row that are not messages of its protocol. Check its command in the spec.`,
   agent_line_too_long: ({ maxBytes }) => `The agent wrote a line of more than ${maxBytes} bytes.`,
   agent_output_not_stored: () => 'The output of the agent could not be stored.',
   agent_stop_reason_unknown: ({ stopReason }) => `The agent ended the turn for an unknown reason: ${stopReason}.`,

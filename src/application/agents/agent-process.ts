@@ -5,7 +5,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { OpenExecution, StreamOffsets } from '../../ports/sandbox-executions.ts';
 import { waitAtMost } from '../timers.ts';
 import type { MemoryShare } from './agent-memory-limit.ts';
-import { ErrorOutput } from './error-output.ts';
+import { ErrorOutput, LastOutput } from './agent-output.ts';
 import type { SecretRedactor } from '../secrets.ts';
 
 /** How long to wait for an agent's exit code after the end of its output, and then for the end of its standard error. */
@@ -24,6 +24,7 @@ export class AgentProcess {
   readonly memory: MemoryShare;
   readonly #execution: OpenExecution;
   readonly #errors: ErrorOutput;
+  readonly #otherOutput = new LastOutput();
   readonly #redactor: SecretRedactor;
   readonly #clock: Clock;
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
@@ -89,6 +90,11 @@ export class AgentProcess {
     this.memory.setOutput('line', bytes);
   }
 
+  /** Keeps a line, or the beginning of one, that is no message of the protocol. An agent may say there why it ends. */
+  noteOtherOutput(text: string): void {
+    this.#otherOutput.addLine(text);
+  }
+
   /** Holds back all further output. Resolves when the earlier output is handled. */
   async holdOutput(): Promise<void> {
     this.#gate ??= Promise.withResolvers();
@@ -147,10 +153,7 @@ export class AgentProcess {
     await waitAtMost(this.#clock, outputWithinMs, Promise.allSettled([this.kill(), this.#errors.ended]));
   }
 
-  /**
-   * Returns the cause together with the exit code and the end of the standard error, without secrets. Without a cause and an exit code, the
-   * agent did not end by itself.
-   */
+  /** Returns the cause with the exit code and the last output, without secrets. Without a cause and an exit code, the agent did not end. */
   reasonOf(cause: Reason | null): Reason | null {
     const clean = this.#redactor.data(cause);
     const { output } = this;
@@ -159,9 +162,13 @@ export class AgentProcess {
     return { code: 'agent_ended', cause: clean, exitCode: this.#exitCode, output };
   }
 
-  /** The end of its standard error on one line, without secrets. */
+  /** The ends of its output that is no message, and of its standard error, on one line, without secrets. */
   get output(): string {
-    const { text, isCut } = this.#errors;
+    return [this.#otherOutput, this.#errors].map((output) => this.#shown(output)).filter((text) => text !== '').join(' ');
+  }
+
+  /** The two outputs are redacted apart: joined, one could split a secret of the other. */
+  #shown({ text, isCut }: LastOutput): string {
     const plain = plainText(text);
     const clean = isCut ? this.#redactor.tail(plain) : this.#redactor.text(plain);
     return clean.replaceAll(/\s+/gu, ' ').trim().slice(-shownCharacters).toWellFormed();

@@ -84,9 +84,10 @@ export class Agents {
     const protocol = this.#protocolOf(sandbox.spec.agent?.protocol ?? '');
     const execution = await runtime.executions.reopen(sandbox.instanceId, executionIdOf(conversationId), turn.stdout, signal);
     const deps = this.#depsOf(conversationId, execution, redactorOf(sandbox, secrets), turn);
-    const { process: { streams }, client, onHeld } = deps;
+    const { process: { streams }, client, onHeld, onOtherOutput } = deps;
     const { sessionId, requestId } = turn;
-    const live = new LiveAgent({ ...deps, session: await protocol.resume({ streams, client, onHeld, sessionId, requestId }) });
+    const session = await protocol.resume({ streams, client, onHeld, onOtherOutput, sessionId, requestId });
+    const live = new LiveAgent({ ...deps, session });
     this.#keep({ conversationId, sandbox }, live);
     return live;
   }
@@ -121,8 +122,11 @@ export class Agents {
     await unlessAborted(signal, Promise.resolve(this.#live.get(conversationId)?.ended));
     const execution = await runtime.executions.open(sandbox.instanceId, start, signal);
     const deps = this.#depsOf(conversationId, execution, redactor, null);
-    const { process, client, onHeld } = deps;
-    const request = { streams: process.streams, workingDir: execution.workingDir ?? workingDir, authMethod, sessionId, client, onHeld };
+    const { process, client, onHeld, onOtherOutput } = deps;
+    const { streams } = process;
+    const request = {
+      streams, workingDir: execution.workingDir ?? workingDir, authMethod, sessionId, client, onHeld, onOtherOutput,
+    };
     try {
       return new LiveAgent({ ...deps, session: await protocol.open(request, signal) });
     } catch (error) {
@@ -144,8 +148,9 @@ export class Agents {
     const { clock, memory } = this.#deps;
     const process = new AgentProcess(execution, redactor, clock, memory.share(), began);
     const onHeld = (bytes: number): void => process.noteLine(bytes);
+    const onOtherOutput = (text: string): void => process.noteOtherOutput(text);
     const client = new RedactingAgentClient(redactor, () => this.onUnpromptedWork(conversationId));
-    return { process, client, redactor, clock, onHeld };
+    return { process, client, redactor, clock, onHeld, onOtherOutput };
   }
 
   #keep({ conversationId, sandbox }: Pick<AgentRequest, 'conversationId' | 'sandbox'>, agent: LiveAgent): void {

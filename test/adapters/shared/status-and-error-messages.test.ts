@@ -141,7 +141,7 @@ const examples: Examples = {
   agent_version_unsupported: { offered: 2, supported: 1 },
   agent_authentication_required: { methodId: null, message: 'Authentication required', variables: ['MODEL_KEY'], methods },
   agent_authentication_refused: { methodId: 'model-key', message: 'MODEL_KEY is not set', variables: [], methods },
-  agent_output_invalid: { maxLines: 1000, firstLine: 'starting up, please wait' },
+  agent_output_invalid: { maxLines: 1000 },
   agent_line_too_long: { maxBytes: 16_777_216 },
   agent_stop_reason_unknown: { stopReason: 'of_the_future' },
   agent_busy: none,

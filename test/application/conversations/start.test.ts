@@ -4,7 +4,7 @@ import { explained, type Reason } from '../../../src/domain/reason.ts';
 import { createMemoryCheckouts, createMemoryGitProvider, type MemoryWorkTrees } from '../../doubles/memory/index.ts';
 import type { StartConversationRequest } from '../../../src/application/conversations/conversations.ts';
 import { Failure, type FailureCode } from '../../../src/domain/failure.ts';
-import { AgentRefusal } from '../../../src/ports/agent-protocol.ts';
+import { AgentRefusal, type OpenAgentSession } from '../../../src/ports/agent-protocol.ts';
 import { failureOf, gate } from './support.ts';
 import { calm, createOne, plain, said, shop, stepsIn, told, until, type WorldOptions } from './world.ts';
 
@@ -152,7 +152,7 @@ describe('a failed start step', () => {
 
   test.each([
     ['the checkout does not end', { checkouts: { checkOut: (_: unknown, __: unknown, signal: AbortSignal) => aborted(signal) } }, 30 * 60_000, 'PREPARING_REPOSITORY', { code: 'not_done_in_time', withinMs: 30 * 60_000 }],
-    ['the agent does not answer', { beforeOpen: () => new Promise<void>(() => {}) }, 20_000, 'STARTING_AGENT', notStarted({ code: 'agent_not_ready_in_time', withinMs: 20_000, last: { code: 'agent_running', output: 'warming up' } })],
+    ['the agent does not answer', { beforeOpen: ({ onOtherOutput }: OpenAgentSession) => { onOtherOutput?.('Welcome.'); return new Promise<void>(() => {}); } }, 20_000, 'STARTING_AGENT', notStarted({ code: 'agent_not_ready_in_time', withinMs: 20_000, last: { code: 'agent_running', output: 'Welcome. warming up' } })],
   ] as const)('ends the start after its time limit if %s', async (_, options, ms, step, cause) => {
     const w = createOne(options);
     const { conversation: { id } } = await w.conversations.start('me', repository);

@@ -40,6 +40,8 @@ describe('The exit code and the last output of an agent are reported', () => {
   test.each<[string, readonly string[], number, RegExp]>([
     ['a missing program', ['no-such-agent', 'acp'], 127, /no-such-agent/],
     ['a program that exits at once', shell('echo "no licence for $MODEL_KEY" >&2; exit 3'), 3, /^no licence for \*{10}$/],
+    ['a program that says on stdout why it exits', shell('echo "not logged in as $MODEL_KEY. Run: agent login"; exit 1'), 1, /^not logged in as \*{10}\. Run: agent login$/],
+    ['a program that writes to both', shell('echo "Run: agent login"; echo "fatal: no licence" >&2; exit 4'), 4, /^Run: agent login fatal: no licence$/],
     ['a program that exits after the first request', shell('read line; echo "bad request" >&2; exit 4'), 4, /^bad request$/],
     ['a program that closes stdout first', shell('read line; exec 1>&-; echo "so long" >&2; exit 5'), 5, /^so long$/],
     ['a program whose child keeps stdout open', shell('sleep 1000 & read line; exit 6'), 6, /^$/],
@@ -49,11 +51,11 @@ describe('The exit code and the last output of an agent are reported', () => {
   });
 
   test('if it crashes during a turn', async () => {
-    const steps: readonly AcpStep[] = [{ say: 'working' }, { stderr: `panic: no room for ${secret}\n` }, { crash: true }];
+    const steps: readonly AcpStep[] = [{ say: 'working' }, { raw: 'saving the state\n' }, { stderr: `panic: no room for ${secret}\n` }, { crash: true }];
     for (let times = 0; times < 5; times += 1) {
       const agent = await open(acpAgentCommand());
       const turn = await agent.prompt({ content: [{ type: 'text', text: acpScript(...steps) }] }, { update: async () => {}, permission: async () => null });
-      expect(turn).toEqual({ stopReason: 'interrupted', reason: { code: 'agent_ended', cause: { code: 'agent_exited' }, exitCode: 137, output: 'panic: no room for **********' } });
+      expect(turn).toEqual({ stopReason: 'interrupted', reason: { code: 'agent_ended', cause: { code: 'agent_exited' }, exitCode: 137, output: 'saving the state panic: no room for **********' } });
       expect(await agent.ended).toEqual(turn.reason);
     }
   });

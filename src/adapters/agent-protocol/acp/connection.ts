@@ -6,7 +6,6 @@ import type { OpenAgentSession } from '../../../ports/agent-protocol.ts';
 import { parseJson } from '../../shared/json.ts';
 import { permissionRequest } from './schema.ts';
 import type { TurnListener } from './turn-listener.ts';
-import { oneLine } from './updates.ts';
 
 /** A JSON-RPC connection to an agent. The SDK sees only the messages that {@link readMessages} passes on. */
 export interface Connection {
@@ -19,10 +18,11 @@ export interface Connection {
   readonly end: (reason: Reason) => void;
 }
 
-type SessionStreams = Pick<OpenAgentSession, 'streams' | 'onHeld'>;
+type SessionStreams = Pick<OpenAgentSession, 'streams' | 'onHeld' | 'onOtherOutput'>;
 
 /** `firstId` is the id of the first request. */
-export function connect({ streams, onHeld = () => {} }: SessionStreams, listener: TurnListener, firstId = 0): Connection {
+export function connect(session: SessionStreams, listener: TurnListener, firstId = 0): Connection {
+  const { streams } = session;
   const requests = new OpenRequests(firstId);
   const reader = streams.stdout.getReader();
   const outbound = createOutbound(streams.stdin, requests);
@@ -31,7 +31,7 @@ export function connect({ streams, onHeld = () => {} }: SessionStreams, listener
 
   async function* messages(): ReturnType<typeof readMessages> {
     try {
-      yield* readMessages(reader, listener, requests, onHeld);
+      yield* readMessages(reader, listener, requests, session);
       end({ code: 'agent_exited' });
     } catch (error) {
       end(error instanceof ConnectionFailure ? error.reason : { code: 'agent_connection_lost' });
@@ -158,32 +158,35 @@ const envelope = z
   })
   .refine(({ id, method }) => id !== undefined || method !== undefined);
 
+/** How a message begins, in every SDK of the protocol. */
+const messageStart = '{"jsonrpc":';
+
+/** Returns what is no message in the line. A message that was not written to its end is left out. */
+function otherOutputOf(line: string): string {
+  const start = line.indexOf(messageStart);
+  return start === -1 ? line : line.slice(0, start);
+}
+
 /**
  * Yields the messages that the SDK handles: the agent's requests, and its answers to our requests. Updates are handled here, in order.
  * Nothing more is read meanwhile, so a fast agent has to wait, and an answer comes after the updates before it. Lines that are not protocol
- * messages are dropped, because the SDK would log them to the console.
+ * messages are kept from the SDK, which would log them to the console.
  */
 async function* readMessages(
   reader: ReadableStreamDefaultReader<Uint8Array>,
   listener: TurnListener,
   requests: OpenRequests,
-  onHeld: (bytes: number) => void,
+  { onHeld = () => {}, onOtherOutput = () => {} }: SessionStreams,
 ): AsyncGenerator<AnyMessage> {
   let invalidLines = 0;
-  let firstInvalid = '';
-  const countInvalid = (line: string): void => {
-    if (invalidLines === 0) firstInvalid = line;
-    invalidLines += 1;
-    if (invalidLines <= maxLines) return;
-    const firstLine = oneLine(firstInvalid.slice(0, 200));
-    throw new ConnectionFailure({ code: 'agent_output_invalid', maxLines, firstLine });
-  };
   for await (const line of linesOf(reader, onHeld)) {
     const parsed = parseJson(envelope, line);
+    if (parsed === undefined) onOtherOutput(otherOutputOf(line));
     const { id, method, params } = parsed ?? {};
     const isUpdate = id === undefined && method === methods.client.session.update;
     if (parsed === undefined || (isUpdate && !(await listener.update(params)))) {
-      countInvalid(line);
+      invalidLines += 1;
+      if (invalidLines > maxLines) throw new ConnectionFailure({ code: 'agent_output_invalid', maxLines });
       continue;
     }
     invalidLines = 0;

@@ -18,6 +18,8 @@ export interface ScriptedSession {
   readonly session: AgentSession;
   readonly client: RecordingClient;
   readonly agent: AgentProcess;
+  /** The output that is no message. */
+  readonly otherOutput: readonly string[];
   readonly does: (...steps: readonly AcpStep[]) => Promise<AgentTurn>;
 }
 
@@ -34,12 +36,15 @@ export async function openScripted({ agent: options = {}, env = {}, client = {},
   const agent = startAgentProcess(acpAgentCommand(options), { env: { ...process.env, ...env } });
   started.push(agent);
   const recording = recordingClient(client);
-  const request = { streams: agent.streams, workingDir: '/tmp', authMethod: authMethod ?? null, sessionId: sessionId ?? null, client: recording };
+  const otherOutput: string[] = [];
+  const onOtherOutput = (text: string) => void otherOutput.push(text);
+  const request = { streams: agent.streams, workingDir: '/tmp', authMethod: authMethod ?? null, sessionId: sessionId ?? null, client: recording, onOtherOutput };
   const session = await withTimeout('a session', createAcpProtocol().open(request, never));
   return {
     session,
     client: recording,
     agent,
+    otherOutput,
     does: (...steps) => withTimeout('the turn ends', session.prompt({ content: [{ type: 'text', text: acpScript(...steps) }] })),
   };
 }
