@@ -161,10 +161,15 @@ const envelope = z
 /** How a message begins, in every SDK of the protocol. */
 const messageStart = '{"jsonrpc":';
 
-/** Returns what is no message in the line. A message that was not written to its end is left out. */
-function otherOutputOf(line: string): string {
-  const start = line.indexOf(messageStart);
-  return start === -1 ? line : line.slice(0, start);
+/**
+ * Returns the message of a line and the text before it, because an agent may write a text without a newline, such as its progress. A
+ * message that was not written to its end is in neither.
+ */
+function splitLine(line: string): { readonly text: string; readonly parsed: z.infer<typeof envelope> | undefined } {
+  const parsed = parseJson(envelope, line);
+  const start = parsed === undefined ? line.indexOf(messageStart) : 0;
+  if (start === 0) return { text: '', parsed };
+  return start === -1 ? { text: line, parsed } : { text: line.slice(0, start), parsed: parseJson(envelope, line.slice(start)) };
 }
 
 /**
@@ -180,8 +185,8 @@ async function* readMessages(
 ): AsyncGenerator<AnyMessage> {
   let invalidLines = 0;
   for await (const line of linesOf(reader, onHeld)) {
-    const parsed = parseJson(envelope, line);
-    if (parsed === undefined) onOtherOutput(otherOutputOf(line));
+    const { text, parsed } = splitLine(line);
+    if (text !== '') onOtherOutput(text);
     const { id, method, params } = parsed ?? {};
     const isUpdate = id === undefined && method === methods.client.session.update;
     if (parsed === undefined || (isUpdate && !(await listener.update(params)))) {
