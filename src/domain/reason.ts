@@ -39,7 +39,7 @@ export interface Authentication extends ExternalMessage {
   /** The method that the spec chose. */
   readonly methodId: string | null;
   readonly variables: readonly string[];
-  readonly methods: readonly { readonly id: string; readonly name: string }[];
+  readonly methods: readonly { readonly id: string; readonly name: string; readonly description?: string }[];
 }
 
 /** The list is closed: the table of messages does not compile until it is complete. Times are in milliseconds. */

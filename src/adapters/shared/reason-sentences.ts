@@ -82,8 +82,12 @@ const misses: { readonly [K in ProbeMiss['kind']]: (miss: Extract<ProbeMiss, { r
 function authenticationAdvice({ methodId, variables, methods }: Authentication): string {
   const secret = variables.length === 0 ? "the variable with its model's key" : variables.join(' or ');
   const secretAdvice = `name ${secret} in the agent's secrets in the sandbox spec, and set it in the environment of the deployment`;
-  if (methods.length === 0 || methods.some(({ id }) => id === methodId)) return asSentence(secretAdvice);
-  const offered = methods.map(({ id, name }) => `${id} (${name})`).join(', ');
+  const chosen = methods.find(({ id }) => id === methodId);
+  if (chosen?.description !== undefined) {
+    return `The agent says about ${chosen.id}: ${asSentence(chosen.description)} If that one needs a key, ${secretAdvice}.`;
+  }
+  if (methods.length === 0 || chosen !== undefined) return asSentence(secretAdvice);
+  const offered = methods.map(({ id, name, description }) => `${id} (${[name, description].filter(Boolean).join(': ')})`).join(', ');
   return `The auth_method of the agent in the sandbox spec must be one of ${offered}. If that one needs a key, ${secretAdvice}.`;
 }
 

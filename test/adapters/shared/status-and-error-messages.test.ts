@@ -9,7 +9,7 @@ type Examples = { readonly [C in ReasonCode]: Omit<ReasonOf<C>, 'code'> };
 const none = {};
 const image = { image: 'acme/shop:2', registry: 'Docker Hub' };
 const exit: Reason = { code: 'process_exited', exitCode: 3, signal: null, program: null };
-const methods = [{ id: 'model-key', name: 'Use MODEL_KEY' }];
+const methods = [{ id: 'model-key', name: 'Use MODEL_KEY' }, { id: 'login', name: 'Log in', description: 'Run agent login in a terminal' }];
 
 /** One example of every reason. The compiler reports a missing one. */
 const examples: Examples = {
@@ -210,7 +210,7 @@ const others: readonly Reason[] = [
   { code: 'fetching_repository', phase: null, percent: null },
   { code: 'messages_dropped', count: 1, cause: null }, { code: 'changes_not_kept', cause: { code: 'too_large', limit: '4 bytes' }, sandboxId: 'sb-1' },
   { code: 'agent_ended', cause: null, exitCode: 3, output: 'no licence' },
-  { code: 'agent_error', message: '' },
+  { code: 'agent_error', message: '' }, { code: 'agent_authentication_refused', methodId: 'login', message: 'not logged in', variables: [], methods },
 ];
 
 const misses: { readonly [K in ProbeMiss['kind']]: Extract<ProbeMiss, { kind: K }> } = {

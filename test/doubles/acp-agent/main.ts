@@ -17,7 +17,7 @@ let cancel = (): void => {};
 let replaying: Promise<void> = Promise.resolve();
 
 const authMethods = [
-  { id: 'browser', name: 'Log in with a browser' },
+  { id: 'browser', name: 'Log in with a browser', description: `Run agent login,\n${' then wait'.repeat(100)}` },
   { id: 'model-api-key', name: 'Use MODEL_API_KEY' },
 ];
 

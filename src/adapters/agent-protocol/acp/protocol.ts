@@ -101,9 +101,14 @@ async function authenticate(agent: ClientContext, methodId: string, offered: rea
   }
 }
 
+const maxDescription = 200;
+
 function authenticationOptions(offered: readonly AuthMethod[]) {
   const variables = [...new Set(offered.flatMap(variablesOf))];
-  return { variables, methods: offered.map(({ id, name }) => ({ id: oneLine(id), name: oneLine(name) })) };
+  const methods = offered.map(({ id, name, description }) => ({
+    id: oneLine(id), name: oneLine(name), ...(description && { description: oneLine(description, maxDescription) }),
+  }));
+  return { variables, methods };
 }
 
 function variablesOf({ name, description, vars }: AuthMethod): string[] {

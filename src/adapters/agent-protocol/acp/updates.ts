@@ -96,7 +96,7 @@ function contentOf(content: WireToolCallContent): ToolCallContent {
 
 const maxLine = 2000;
 
-export function oneLine(text: string): string {
+export function oneLine(text: string, maxLength = maxLine): string {
   const line = plainText(text).replace(/\s+/gu, ' ').trim();
-  return line.length > maxLine ? `${line.slice(0, maxLine)}...` : line;
+  return line.length > maxLength ? `${line.slice(0, maxLength)}...` : line;
 }

@@ -17,7 +17,10 @@ test('open() fails with the variables that may be missing if the agent asks for 
     methodId: null,
     message: expect.stringContaining('Authentication required'),
     variables: ['MODEL_API_KEY'],
-    methods: expect.arrayContaining([{ id: 'model-api-key', name: 'Use MODEL_API_KEY' }]),
+    methods: [
+      { id: 'browser', name: 'Log in with a browser', description: expect.stringMatching(/^Run agent login, then wait [a-z ]{173}\.\.\.$/u) },
+      { id: 'model-api-key', name: 'Use MODEL_API_KEY' },
+    ],
   });
 });
 
