@@ -153,13 +153,14 @@ export class Connection {
       if (connectMs !== undefined) watch.restart('connect', connectMs);
       // No time limit while bytes are uploaded.
       else if (typeof (init.body ?? '') === 'string') watch.restart('silence', silenceMs);
-      response = await watch.race((this.options.fetch ?? fetch)(address, { ...init, signal: watch.signal }));
-      watch.restart('silence', silenceMs);
-      if (!response.ok && response.status !== 304) throw await watch.race(failureOf(response));
-      if (!isStream && /json/.test(response.headers.get('Content-Type') ?? '')) return await watch.race(response.json());
+      const answering = (this.options.fetch ?? fetch)(address, { ...init, signal: watch.signal });
+      response = await watch.race(answering, (late) => late.body?.cancel());
+      const { body, ok, status, headers } = response;
       // Chromium adds a body to responses that have none.
-      if (response.body === null || response.status === 204 || response.status === 304) return isStream ? response : undefined;
-      return new Response(withSilenceLimit(response.body, watch, silenceMs), response);
+      if (status === 204 || status === 304 || (ok && body === null)) return isStream ? response : undefined;
+      const limited = body === null ? response : new Response(withSilenceLimit(body, watch, silenceMs), response);
+      if (!ok) throw await failureOf(limited);
+      return !isStream && /json/.test(headers.get('Content-Type') ?? '') ? await limited.json() : limited;
     } catch (error) {
       input.signal?.throwIfAborted();
       if (isFailure(error)) throw error;
@@ -192,19 +193,10 @@ export class Connection {
   }
 }
 
-/** Returns false for a platform that would send the text `[object ReadableStream]` instead: some browsers. They also ignore `duplex`. */
+/** Returns false for a platform that would send the text `[object ReadableStream]` instead: some browsers. */
 function sendsStreams(): boolean {
-  let isKnown = false;
-  const init = {
-    method: 'POST',
-    body: new ReadableStream(),
-    get duplex() {
-      isKnown = true;
-      return 'half' as const;
-    },
-  };
-  const hasType = new Request('http://localhost', init).headers.has('Content-Type');
-  return isKnown && !hasType;
+  const request = new Request('http://localhost', { method: 'POST', body: new ReadableStream(), duplex: 'half' });
+  return !request.headers.has('Content-Type');
 }
 
 /** Returns the path and the query of a request. An empty part of the path would lead to another route. */

@@ -66,7 +66,7 @@ export function invalidInput(loc: readonly string[], msg: string): SkepError {
 export function unreachable(url: string, error: unknown, isUpload = false): SkepError {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   const code = cause instanceof Error && 'code' in cause ? ` (${String(cause.code)})` : '';
-  const message = isUpload && cause instanceof Error
+  const message = isUpload && cause instanceof Error && cause.message !== ''
     ? `The upload to ${url} failed: ${cause.message}.`
     : `No Skep server answers at ${url}${code}.`;
   return new SkepError('unreachable', message, { context: { url }, cause: error });

@@ -43,9 +43,9 @@ export class Watchdog {
 
   /**
    * Settles like the work, or rejects with the signal's reason when the signal fires. After a garbage collection, Deno no longer tells a
-   * request about its signal.
+   * request about its signal. `discard` gets a result that comes later.
    */
-  async race<T>(work: Promise<T>): Promise<T> {
+  async race<T>(work: Promise<T>, discard: (late: T) => unknown = () => {}): Promise<T> {
     const fired = deferred<never>();
     const fire = (): void => fired.reject(this.signal.reason);
     this.signal.addEventListener('abort', fire);
@@ -53,6 +53,7 @@ export class Watchdog {
     try {
       return await Promise.race([work, fired.promise]);
     } catch (error) {
+      work.then(discard).catch(() => 'nobody waits for it any more');
       throw this.signal.aborted ? this.signal.reason : error;
     } finally {
       this.signal.removeEventListener('abort', fire);

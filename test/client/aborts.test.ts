@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
-import { createClient, type SkepClient } from '../../src/client/index.ts';
+import { type ClientOptions, createClient, type SkepClient } from '../../src/client/index.ts';
 import { commands } from '../adapters/http/executions-support.ts';
 import { createWorld, plainSpec, type World } from '../adapters/http/world.ts';
 import { startRelay } from './relay.ts';
@@ -13,7 +13,8 @@ afterEach(() => void vi.unstubAllGlobals());
 const deafFetch: typeof fetch = (address, init) => fetch(address, { ...init, signal: null });
 
 describe.each([['the platform', undefined], ['a platform whose responses ignore signals', deafFetch]])('with the fetch of %s', (_, given) => {
-  const clientOf = (url: string): SkepClient => createClient({ url, key: world.keys.ann, fetch: given, silenceMs: 100 });
+  const options = (url: string): ClientOptions => ({ url, key: world.keys.ann, fetch: given, silenceMs: 100 });
+  const clientOf = (url: string): SkepClient => createClient(options(url));
 
   test('an abort ends the reading of a response with its reason', async () => {
     const skep = clientOf(world.url);
@@ -39,7 +40,9 @@ describe.each([['the platform', undefined], ['a platform whose responses ignore 
     const relay = await startRelay(world.url);
     relay.mishap = () => ({ kind: 'stall', bytes: 5 });
     const response = await clientOf(relay.url).stream('GET /api/v1/me');
-    await expect(response.text()).rejects.toMatchObject({ code: 'timed_out', context: { limit: 'silence', limit_ms: 100 } });
+    const timedOut = { code: 'timed_out', context: { limit: 'silence', limit_ms: 100 } };
+    await expect(response.text()).rejects.toMatchObject(timedOut);
+    await expect(createClient({ ...options(relay.url), retryForMs: 0 }).request('GET /api/v1/me')).rejects.toMatchObject(timedOut);
   });
 });
 
@@ -48,6 +51,12 @@ test('an upload fails with the error of its own stream', async () => {
   await using sandbox = await skep.sandboxes.start({ spec: 'plain', waitUntil: 'running' });
   const content = new ReadableStream<Uint8Array>({ pull: (controller) => controller.error(new Error('the disk can not be read')) });
   await expect(sandbox.files.write('/tmp/file', content)).rejects.toThrow(`The upload to ${world.url} failed: the disk can not be read.`);
+});
+
+test('an upload to a server that is not there fails with the code of the connection', async () => {
+  const input = { path: { id: 'sb' }, query: { path: '/tmp/file' }, body: new Blob(['text']).stream() };
+  const uploaded = createClient({ url: 'http://localhost:65009' }).request('PUT /api/v1/sandboxes/{id}/files', input);
+  await expect(uploaded).rejects.toThrow('ECONNREFUSED');
 });
 
 test('a stream is refused on a platform that would send its name instead', async () => {

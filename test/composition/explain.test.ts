@@ -1,8 +1,6 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { StoreRefused } from '../../src/adapters/store/sqlite/index.ts';
-import { exitCodeOf, explain } from '../../src/composition/executable/explain-error.ts';
+import { explain } from '../../src/composition/executable/explain-error.ts';
 import { ConfigError } from '../../src/composition/config/config-error.ts';
 import { whyNodeIsTooOld } from '../../src/composition/node-version.ts';
 
@@ -27,13 +25,6 @@ test('a store that was copied without its log is refused with the complete comma
 test('an expected error has no stack, and an unexpected one has its stack', () => {
   expect(explain(new ConfigError([{ name: 'SKEP_PORT', problem: 'is wrong', form: 'a port' }]))).not.toContain('    at ');
   expect(explain(new Error('surprise'))).toMatch(/surprise\n {4}at /);
-});
-
-test('a service manager starts the server again, except after a mistake of the configuration', () => {
-  const unit = readFileSync(join(import.meta.dirname, '../../examples/systemd/skep.service'), 'utf8');
-  const prevented = Number(/^RestartPreventExitStatus=(\d+)$/m.exec(unit)?.[1]);
-  expect(exitCodeOf(new ConfigError([{ name: 'SKEP_PORT', problem: 'is wrong', form: 'a port' }]))).toBe(prevented);
-  expect(exitCodeOf(new StoreRefused('locked', 'It is open.'))).not.toBe(prevented);
 });
 
 test.each([['20.20.2', 'needs Node 24 or newer, and this is 20.20.2.'], ['24.0.0', null], ['26.1.0', null]])('the reason why Node %s is too old is %j', (version, why) => {

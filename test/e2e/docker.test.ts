@@ -236,7 +236,7 @@ describe('Without a Docker engine', () => {
     try {
         await writeFile(`${dataDir}/skep.yaml`, 'specs: [{ id: a, command: [x] }]');
       const { code, stderr } = await runSkep(['serve'], { SKEP_CONFIG: `${dataDir}/skep.yaml`, SKEP_DATA_DIR: `${dataDir}/none`, SKEP_SANDBOX_RUNTIME: 'docker' });
-      expect([code, stderr]).toEqual([78, expect.stringMatching(/spec a, image \(.*skep\.yaml:1\): is missing, and Docker needs it/)]);
+      expect([code, stderr]).toEqual([1, expect.stringMatching(/spec a, image \(.*skep\.yaml:1\): is missing, and Docker needs it/)]);
     } finally {
       await removeFolder(dataDir);
     }

@@ -7,14 +7,9 @@ export class LastOutput {
   isCut = false;
 
   add(text: string): void {
-    const all = this.text + text;
-    this.isCut ||= all.length > keptCharacters;
-    this.text = all.slice(-keptCharacters);
-  }
-
-  addLine(line: string): void {
-    // Cut before it is joined, because the part of a string keeps the whole string in memory.
-    this.add(`${line.slice(-keptCharacters)}\n`);
+    this.isCut ||= this.text.length + text.length > keptCharacters;
+    // The part of a string keeps the whole string in memory, so it is copied.
+    this.text = new TextDecoder().decode(new TextEncoder().encode((this.text + text).slice(-keptCharacters)));
   }
 }
 

@@ -92,7 +92,7 @@ export class AgentProcess {
 
   /** Keeps a line, or the beginning of one, that is no message of the protocol. An agent may say there why it ends. */
   noteOtherOutput(text: string): void {
-    this.#otherOutput.addLine(text);
+    this.#otherOutput.add(`${text}\n`);
   }
 
   /** Holds back all further output. Resolves when the earlier output is handled. */
@@ -169,9 +169,9 @@ export class AgentProcess {
 
   /** The two outputs are redacted apart: joined, one could split a secret of the other. */
   #shown({ text, isCut }: LastOutput): string {
-    const plain = plainText(text);
-    const clean = isCut ? this.#redactor.tail(plain) : this.#redactor.text(plain);
-    return clean.replaceAll(/\s+/gu, ' ').trim().slice(-shownCharacters).toWellFormed();
+    const redact = (from: string): string => (isCut ? this.#redactor.tail(from) : this.#redactor.text(from));
+    // Colours can hide a secret, and a secret can contain what is removed with them.
+    return redact(plainText(redact(text))).replaceAll(/\s+/gu, ' ').trim().slice(-shownCharacters).toWellFormed();
   }
 
   async #read(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {

@@ -31,11 +31,6 @@ export function codeOfError(error: unknown): string | null {
   return error instanceof ConfigError ? 'configuration_invalid' : null;
 }
 
-/** Returns the exit code. A mistake of the configuration has its own (EX_CONFIG of sysexits.h): another start does not help. */
-export function exitCodeOf(error: unknown): number {
-  return error instanceof ConfigError ? 78 : 1;
-}
-
 const anAddress = 'set SKEP_HOST to an address of this machine (127.0.0.1: only this machine can connect; 0.0.0.0: all addresses)';
 
 const listenProblems: Readonly<Record<string, string>> = {

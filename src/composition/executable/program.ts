@@ -7,7 +7,7 @@ import { commandName } from '../../client/command-name.ts';
 import { keyAccesses } from '../../domain/principal.ts';
 import { keyFormats } from '../../domain/api-key.ts';
 import type { DashboardLinkOptions } from './dashboard-link.ts';
-import { exitCodeOf, explain } from './explain-error.ts';
+import { explain } from './explain-error.ts';
 import type { CreateKeyOptions } from './key-commands.ts';
 
 const { env } = process;
@@ -35,7 +35,7 @@ export async function main(argv: readonly string[]): Promise<number> {
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode;
     process.stderr.write(`skep: ${explain(error)}\n`);
-    return exitCodeOf(error);
+    return 1;
   }
 }
 

@@ -85,14 +85,14 @@ describe('the output of an agent', () => {
     expect(w.host.executed.at(-1)?.request.env).toEqual({ LEVEL: '3', MODEL_KEY: secret });
     await w.conversations.send('me', w.id, said('go'));
     await w.rested();
-    w.host.executed.at(-1)?.complain(`last words: ${secret}`);
+    w.host.executed.at(-1)?.complain(`last words: ${secret}, ${secret.slice(0, 9)}\u001b[31m${secret.slice(9)}`);
     w.host.executed.at(-1)?.end(3);
     await calm();
     expect(told(await w.log(), 'message').map(({ text }) => text)).toContain('the key is **********, sk-not this, and ********** s');
     const everything = JSON.stringify([await w.log(), await w.record(), await w.view(), w.logged]);
     expect(everything).not.toContain(secret);
     expect(everything).not.toContain('live-0');
-    expect(w.logged.join('\n')).toContain('last words: **********');
+    expect(w.logged.join('\n')).toContain('last words: **********, **********');
   });
 
   test('never contains the secret that the agent got, even if the secret is changed while the agent starts', async () => {

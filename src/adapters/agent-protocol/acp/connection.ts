@@ -158,20 +158,6 @@ const envelope = z
   })
   .refine(({ id, method }) => id !== undefined || method !== undefined);
 
-/** How a message begins, in every SDK of the protocol. */
-const messageStart = '{"jsonrpc":';
-
-/**
- * Returns the message of a line and the text before it, because an agent may write a text without a newline, such as its progress. A
- * message that was not written to its end is in neither.
- */
-function splitLine(line: string): { readonly text: string; readonly parsed: z.infer<typeof envelope> | undefined } {
-  const parsed = parseJson(envelope, line);
-  const start = parsed === undefined ? line.indexOf(messageStart) : 0;
-  if (start === 0) return { text: '', parsed };
-  return start === -1 ? { text: line, parsed } : { text: line.slice(0, start), parsed: parseJson(envelope, line.slice(start)) };
-}
-
 /**
  * Yields the messages that the SDK handles: the agent's requests, and its answers to our requests. Updates are handled here, in order.
  * Nothing more is read meanwhile, so a fast agent has to wait, and an answer comes after the updates before it. Lines that are not protocol
@@ -185,8 +171,9 @@ async function* readMessages(
 ): AsyncGenerator<AnyMessage> {
   let invalidLines = 0;
   for await (const line of linesOf(reader, onHeld)) {
-    const { text, parsed } = splitLine(line);
-    if (text !== '') onOtherOutput(text);
+    const parsed = parseJson(envelope, line);
+    const isUnfinished = line.startsWith('{') && !line.endsWith('}');
+    if (parsed === undefined && !isUnfinished) onOtherOutput(line);
     const { id, method, params } = parsed ?? {};
     const isUpdate = id === undefined && method === methods.client.session.update;
     if (parsed === undefined || (isUpdate && !(await listener.update(params)))) {

@@ -32,8 +32,8 @@ const longestPauseMs = 5_000;
 /** How often the known states are compared with a list, in addition to the engine's events. */
 const compareMs = 60_000;
 /**
- * When the first list is repeated. The engine lists a container as running until its file systems are unmounted, so the list may miss an
- * end whose event came before the stream.
+ * How long after the first list it is repeated. The engine lists a container as running until its file systems are unmounted, so the list
+ * may miss an end whose event came before the stream.
  */
 const repeatListMs = 5_000;
 
@@ -159,12 +159,13 @@ export class SandboxWatch {
     // The engine's clock, in whole seconds. NaN if the response has no date.
     const openedAt = Date.parse(stream.headers.date ?? '');
     const compare = (): void => void this.#compare(openedAt).catch(() => stream.destroy());
-    const timers = [setTimeout(compare, repeatListMs), setInterval(compare, compareMs)];
+    const timers = [setInterval(compare, compareMs)];
     try {
       const reading = this.#read(stream);
       reading.catch(() => {});
       for (const wake of this.#executions.values()) wake(false);
       await this.#compare(openedAt);
+      timers.push(setTimeout(compare, repeatListMs));
       await reading;
     } finally {
       for (const timer of timers) clearTimeout(timer);
