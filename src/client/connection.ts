@@ -195,7 +195,9 @@ export class Connection {
 
 /** Returns false for a platform that would send the text `[object ReadableStream]` instead: some browsers. */
 function sendsStreams(): boolean {
-  const request = new Request('http://localhost', { method: 'POST', body: new ReadableStream(), duplex: 'half' });
+  // Not all declarations of a request know `duplex`.
+  const init = { method: 'POST', body: new ReadableStream(), duplex: 'half' };
+  const request = new Request('http://localhost', init as RequestInit);
   return !request.headers.has('Content-Type');
 }
 
