@@ -49,7 +49,7 @@ export default defineConfig({
     // Many tests wait for servers, agents or the engine. One worker more than there are cores keeps the cores busy meanwhile.
     maxWorkers: Math.max(3, availableParallelism() + 1),
     // Programs that tests start reuse compiled modules: to compile them again takes a fifth of the CPU time of a short command.
-    // With one arena, a process has less memory, so to start another one from it takes a third less time.
+    // With one malloc arena, a process has less memory, and starting others from it takes a fifth less time in the kernel.
     env: { NODE_COMPILE_CACHE: `${root}/node_modules/.cache/compiled`, MALLOC_ARENA_MAX: '1' },
     sequence: { sequencer: LongestFirst },
   },
