@@ -55,8 +55,8 @@ export interface OpenAgentSession {
   readonly client: AgentClient;
   /** Called with the number of output bytes in memory that have not become an update yet, such as an incomplete line. */
   readonly onHeld?: (bytes: number) => void;
-  /** Called with each line of the output, or the beginning of one, that is no message of the protocol. */
-  readonly onOtherOutput?: (text: string) => void;
+  /** Called with each line of the output that is no message of the protocol, and not the beginning of one. */
+  readonly onOtherOutput?: (line: string) => void;
 }
 
 /** A session with a turn that an earlier process began. */

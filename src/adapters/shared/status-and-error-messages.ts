@@ -140,12 +140,10 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
     `The deployment does not support the agent protocol ${protocol}. Correct the agent of the spec.`,
   agent_start_failed: ({ cause }) => withCause('The agent could not be started.', cause),
   agent_not_ready_in_time: ({ withinMs, last }) => withLast(`The agent had no session within ${duration(withinMs)}.`, last),
-  agent_ended: ({ cause, exitCode, output }) =>
-    [
-      cause === null ? 'The agent ended.' : sentenceOf(cause),
-      ...(exitCode === null ? [] : [`Its exit code was ${exitCode}.`]),
-      ...(output === '' ? [] : [`Its last output: ${output}`]),
-    ].join(' '),
+  agent_ended: ({ cause, exitCode, output }) => {
+    const exit = exitCode === null ? null : `Its exit code was ${exitCode}.`;
+    return endText([cause === null ? 'The agent ended.' : sentenceOf(cause), exit], output === '' ? undefined : output);
+  },
   agent_running: ({ output }) => endText(['The agent was running.'], output),
   agent_exited: () => 'The agent has ended.',
   agent_error: ({ message }) => (message === '' ? 'The agent reported an error.' : `The agent reported an error: ${message}`),

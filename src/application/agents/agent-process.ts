@@ -90,9 +90,9 @@ export class AgentProcess {
     this.memory.setOutput('line', bytes);
   }
 
-  /** Keeps a line, or the beginning of one, that is no message of the protocol. An agent may say there why it ends. */
-  noteOtherOutput(text: string): void {
-    this.#otherOutput.add(`${text}\n`);
+  /** Keeps a line that is no message of the protocol. An agent may say there why it ends. */
+  noteOtherOutput(line: string): void {
+    this.#otherOutput.add(`${line}\n`);
   }
 
   /** Holds back all further output. Resolves when the earlier output is handled. */

@@ -148,7 +148,7 @@ export class Agents {
     const { clock, memory } = this.#deps;
     const process = new AgentProcess(execution, redactor, clock, memory.share(), began);
     const onHeld = (bytes: number): void => process.noteLine(bytes);
-    const onOtherOutput = (text: string): void => process.noteOtherOutput(text);
+    const onOtherOutput = (line: string): void => process.noteOtherOutput(line);
     const client = new RedactingAgentClient(redactor, () => this.onUnpromptedWork(conversationId));
     return { process, client, redactor, clock, onHeld, onOtherOutput };
   }

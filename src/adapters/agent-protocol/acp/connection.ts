@@ -172,6 +172,7 @@ async function* readMessages(
   let invalidLines = 0;
   for await (const line of linesOf(reader, onHeld)) {
     const parsed = parseJson(envelope, line);
+    // An agent that is killed leaves the beginning of a message.
     const isUnfinished = line.startsWith('{') && !line.endsWith('}');
     if (parsed === undefined && !isUnfinished) onOtherOutput(line);
     const { id, method, params } = parsed ?? {};
