@@ -134,7 +134,11 @@ function parseStat(stat: string): ProcessEntry | null {
 
 const run = promisify(execFile);
 const Environment = z.record(z.string(), z.string());
-const columns = 'pid=,ppid=,pgid=,stat=,lstart=';
+const withEnvironment = process.platform === 'darwin' ? '-Eww' : 'eww';
+const columns = 'pid=,ppid=,pgid=,stat=,lstart=,command=';
+
+/** Of each entry: the arguments of the process and then its environment, in one line. */
+const commandLines = new WeakMap<ProcessEntry, string>();
 
 /**
  * The processes in the output of `ps`, for systems without `/proc`. Start times are whole seconds, and there are no sessions. So a process
@@ -152,13 +156,10 @@ export function createPsTable(): ProcessTable {
     find: async (pid) => (await list('-p', String(pid)))[0] ?? null,
     all: () => list('-A'),
     notBefore: ({ start }, otherStart) => !(Date.parse(start) < Date.parse(otherStart)),
-    async haveVariable(processes, variable, value) {
-      const lines = await commandLines(processes);
-      return processes.map(({ pid }) => ` ${lines.get(pid) ?? ''} `.includes(` ${variable}=${value} `));
-    },
+    haveVariable: async (processes, variable, value) =>
+      processes.map((process) => ` ${commandLines.get(process) ?? ''} `.includes(` ${variable}=${value} `)),
     async environment(process) {
-      const line = (await commandLines([process])).get(process.pid) ?? '';
-      const encoded = new RegExp(` ${environmentVariable}=([\\w-]+)(?: |$)`).exec(line)?.[1];
+      const encoded = new RegExp(` ${environmentVariable}=([\\w-]+)(?: |$)`).exec(commandLines.get(process) ?? '')?.[1];
       return encoded === undefined ? null : Environment.parse(JSON.parse(Buffer.from(encoded, 'base64url').toString()));
     },
     // A line of `ps` can't be split into variables if a value contains a space.
@@ -168,16 +169,8 @@ export function createPsTable(): ProcessTable {
   };
 }
 
-/** Returns the arguments and then the environment of each process that lives, in one line. */
-async function commandLines(processes: readonly ProcessEntry[]): Promise<ReadonlyMap<number, string>> {
-  if (processes.length === 0) return new Map();
-  const withEnvironment = process.platform === 'darwin' ? '-Eww' : 'eww';
-  const lines = await ps([withEnvironment, '-o', 'pid=,command=', '-p', processes.map(({ pid }) => pid).join(',')]);
-  return new Map(lines.map((line) => [Number.parseInt(line, 10), line.trim()]));
-}
-
 async function list(...selection: readonly string[]): Promise<ProcessEntry[]> {
-  return (await ps([...selection, '-o', columns])).flatMap((line) => parseLine(line) ?? []);
+  return (await ps([withEnvironment, ...selection, '-o', columns])).flatMap((line) => parseLine(line) ?? []);
 }
 
 /** Returns the lines that `ps` writes. It exits with 1 if no process matches. */
@@ -190,10 +183,13 @@ async function ps(args: readonly string[]): Promise<readonly string[]> {
   return stdout.split('\n');
 }
 
+/** The columns; the start time is five words, as in `Sat Nov 28 19:20:05 2026`. */
+const psLine = /^\s*(\d+)\s+(\d+)\s+(\d+)\s+(\S+)\s+((?:\S+\s+){4}\S+)\s*(.*)$/;
+
 function parseLine(line: string): ProcessEntry | null {
-  const [, pid, parent, group, state, start] = /^\s*(\d+)\s+(\d+)\s+(\d+)\s+(\S+)\s+(\S.*?)\s*$/.exec(line) ?? [];
-  if (state === undefined || start === undefined || /^[ZX]/.test(state)) return null;
-  return {
+  const [, pid, parent, group, state, start, command] = psLine.exec(line) ?? [];
+  if (state === undefined || start === undefined || command === undefined || /^[ZX]/.test(state)) return null;
+  const entry: ProcessEntry = {
     pid: Number(pid),
     parent: Number(parent),
     group: Number(group),
@@ -202,4 +198,6 @@ function parseLine(line: string): ProcessEntry | null {
     isStopped: state.startsWith('T'),
     uninterruptible: /^[DU]/.test(state),
   };
+  commandLines.set(entry, command);
+  return entry;
 }
