@@ -55,7 +55,7 @@ export async function* tarEntries(archive: ReadableStream<Uint8Array>, signal: A
 
 /** Connects the archive to a tar extractor. `failureOf` turns an error of the extractor into the error that caused it. */
 function openTar(archive: ReadableStream<Uint8Array>, signal: AbortSignal) {
-  const tar = extract();
+  const tar = extractBytes();
   const source = addAbortSignal(signal, nodeStreamOf(archive));
   let damage: Error | null = null;
   tar.on('error', (error: Error) => (damage ??= error));
@@ -73,45 +73,102 @@ function openTar(archive: ReadableStream<Uint8Array>, signal: AbortSignal) {
   return { tar, failureOf };
 }
 
+// The package has this option, but its types do not.
+const bytesAsNames: Parameters<typeof extract>[0] & { readonly filenameEncoding: BufferEncoding } = { filenameEncoding: 'latin1' };
+
+/** Returns an extractor whose names have one character per byte. */
+function extractBytes(): Extract {
+  const tar: Extract & Partial<RecordReader> = extract(bytesAsNames);
+  const read = tar[reader]?.bind(tar);
+  if (read === undefined) throw new Error('tar-stream reads PAX records in another way');
+  // The package reads PAX records as UTF-8, whatever the option says.
+  tar[reader] = (bytes) => read(tar[current]?.type.startsWith('pax') === true ? inUtf8(bytes) : bytes);
+  return tar;
+}
+
+const current = '_header';
+const reader = '_decodeLongHeader';
+
+/** The private members of the extractor for what comes before the header of an entry: GNU's long names and PAX records. */
+interface RecordReader {
+  readonly [current]: { readonly type: string };
+  [reader]: (bytes: Uint8Array) => void;
+}
+
+/** Returns PAX records, each `LENGTH KEY=VALUE<newline>`, with the UTF-8 form of the character for each byte. */
+function inUtf8(bytes: Uint8Array): Buffer {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
+  const records: string[] = [];
+  const form = /(\d{1,10})( [^=]*=)/uy;
+  for (let at = 0; at < text.length; at = form.lastIndex) {
+    form.lastIndex = at;
+    const [, length = '', key = ''] = form.exec(text) ?? [];
+    const end = at + Number(length);
+    // The package reads no records after one of another form.
+    if (end < form.lastIndex || key === '') break;
+    const record = text.slice(at + length.length, end);
+    records.push(String(10 + Buffer.byteLength(record)).padStart(10, '0'), record);
+    form.lastIndex = end;
+  }
+  return Buffer.from(records.join(''));
+}
+
 function toEntry({ header }: Entry, content: AsyncIterable<Uint8Array>): TarEntry {
   const { name, type, mtime, size, linkname } = header;
   // The package has no type for the sparse files of GNU tar's old format.
   if (!type || Object.keys(header.pax ?? {}).some((key) => key.startsWith('GNU.sparse.'))) {
     const why = 'is a sparse file, or another extension of tar; pack it without -S, with bsdtar --no-read-sparse, or leave it out';
-    throw refusedFiles('archive', `${quotedName(name)} ${why}`);
+    throw refusedFiles('archive', `${quoted(name)} ${why}`);
   }
   const parts = checkedName(name, 'name');
   const common = { parts, mode: header.mode & 0o1777, modifiedAt: Number.isFinite(mtime.getTime()) ? mtime : new Date(0) };
   if (type === 'directory') return { ...common, kind: 'directory' };
-  if (parts.length === 0) throw refusedFiles('archive', `${quotedName(name)} names the directory itself, and is none`);
+  if (parts.length === 0) throw refusedFiles('archive', `${quoted(name)} names the directory itself, and is none`);
   if (type === 'file' || type === 'contiguous-file') return { ...common, kind: 'file', size, content };
   if (type === 'link') return { ...common, kind: 'hardlink', target: checkedName(linkname ?? '', 'target') };
-  if (type !== 'symlink') throw refusedFiles('archive', `${quotedName(name)} is neither a file, a directory nor a link; leave it out`);
-  if (!linkname || linkname.includes('\0')) throw refusedFiles('archive', `the link ${quotedName(name)} leads nowhere`);
+  if (type !== 'symlink') throw refusedFiles('archive', `${quoted(name)} is neither a file, a directory nor a link; leave it out`);
+  if (!linkname || linkname.includes('\0')) throw refusedFiles('archive', `the link ${quoted(name)} leads nowhere`);
   return { ...common, kind: 'symlink', mode: 0o777, target: linkname };
 }
 
 /** Returns the header of an entry. The parts in `below` are the start of its name. */
 export function tarHeader(entry: TarEntry, below: TarName): TarHeader {
-  const nameOf = (parts: TarName): string => [...below, ...parts].join('/');
+  const nameOf = (parts: TarName): Buffer => bytesOf([...below, ...parts].join('/'));
   const common = { name: nameOf(entry.parts), mode: entry.mode, mtime: entry.modifiedAt };
-  if (entry.kind === 'directory') return { ...common, name: `${common.name}/`, type: 'directory' };
+  if (entry.kind === 'directory') return { ...common, name: nameOf([...entry.parts, '']), type: 'directory' };
   if (entry.kind === 'file') return { ...common, type: 'file', size: entry.size };
-  if (entry.kind === 'symlink') return { ...common, type: 'symlink', linkname: entry.target };
+  if (entry.kind === 'symlink') return { ...common, type: 'symlink', linkname: bytesOf(entry.target) };
   return { ...common, type: 'link', linkname: nameOf(entry.target) };
 }
 
-/** The parts of a name in a tar, relative to the target directory. No part is `..`. */
+/**
+ * The parts of a name in a tar, relative to the target directory, with one character per byte, because names need not be UTF-8. No part is
+ * `..`.
+ */
 export type TarName = readonly string[];
+
+export function tarName(parts: readonly string[]): TarName {
+  return parts.map((part) => Buffer.from(part).toString('latin1'));
+}
+
+export function bytesOf(name: string): Buffer {
+  return Buffer.from(name, 'latin1');
+}
+
+/** Returns the text of a name, with U+FFFD for bytes that are not UTF-8. */
+export function textOf(parts: TarName): string {
+  return bytesOf(parts.join('/')).toString();
+}
+
+const quoted = (name: string): string => quotedName(textOf([name]));
 
 /** Throws `invalid_request` if the name leads out of the directory, or no file can have it. */
 function checkedName(name: string, what: 'name' | 'target'): TarName {
   const refuse = (why: string): never => {
-    throw refusedFiles('archive', `the ${what} ${quotedName(name)} ${why}`);
+    throw refusedFiles('archive', `the ${what} ${quoted(name)} ${why}`);
   };
   if (name.startsWith('/')) refuse('is absolute; it must be relative to the directory');
   if (name.includes('\0')) refuse('holds a NUL character');
-  if (name.includes('\uFFFD')) refuse('is not UTF-8; rename the file or the directory');
   const parts = name.split('/').filter((part) => part !== '' && part !== '.');
   if (parts.includes('..')) refuse('leads out of the directory');
   return parts;
@@ -119,5 +176,5 @@ function checkedName(name: string, what: 'name' | 'target'): TarName {
 
 /** Returns the failure for an entry whose name, or whose target, leads through a link. */
 export function throughLink(parts: TarName, link: TarName): Error {
-  return refusedFiles('archive', `${quotedName(parts.join('/'))} leads through the link ${quotedName(link.join('/'))}`);
+  return refusedFiles('archive', `${quoted(parts.join('/'))} leads through the link ${quoted(link.join('/'))}`);
 }

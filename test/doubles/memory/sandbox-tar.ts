@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import { quotedName, refusedFiles } from '../../../src/adapters/sandbox-runtime/sandbox-path.ts';
-import { type TarEntry, tarHeader, type TarName, throughLink } from '../../../src/adapters/sandbox-runtime/tar.ts';
+import { type TarEntry, tarHeader, type TarName, tarName, textOf, throughLink } from '../../../src/adapters/sandbox-runtime/tar.ts';
 import { tarEnd, tarEntry } from '../../../src/adapters/shared/packed-tar.ts';
 import { Failure } from '../../../src/domain/failure.ts';
 import type { MemoryFiles } from './sandbox-files.ts';
@@ -13,20 +13,20 @@ export async function unpack(files: MemoryFiles, directory: string, entries: Asy
   requireDirectory(files, directory);
   files.makeDirectory(directory);
   for await (const entry of entries) {
-    const path = posix.join(directory, ...entry.parts);
+    const path = posix.join(directory, textOf(entry.parts));
     requireParents(files, directory, entry.parts);
     const there = files.node(path)?.kind;
     if (there !== undefined && (there === 'directory') !== (entry.kind === 'directory'))
-      throw refusedFiles('archive', `${quotedName(entry.parts.join('/'))} is there as something else; remove that first`);
+      throw refusedFiles('archive', `${quotedName(textOf(entry.parts))} is there as something else; remove that first`);
     const { mode, modifiedAt } = entry;
     if (entry.kind === 'directory') files.put(path, { kind: 'directory', mode, modifiedAt });
-    else if (entry.kind === 'symlink') files.put(path, { kind: 'symlink', mode, modifiedAt, target: entry.target });
+    else if (entry.kind === 'symlink') files.put(path, { kind: 'symlink', mode, modifiedAt, target: textOf([entry.target]) });
     else if (entry.kind === 'file') files.put(path, { kind: 'file', mode, modifiedAt, content: await gather(entry.content) });
     else {
       requireParents(files, directory, entry.target);
-      const node = files.node(posix.join(directory, ...entry.target));
+      const node = files.node(posix.join(directory, textOf(entry.target)));
       if (node === undefined || node.kind === 'directory')
-        throw refusedFiles('archive', `${quotedName(entry.parts.join('/'))} links to a file that is not there`);
+        throw refusedFiles('archive', `${quotedName(textOf(entry.parts))} links to a file that is not there`);
       files.put(path, node);
     }
   }
@@ -41,15 +41,19 @@ export function packed(files: MemoryFiles, path: string, signal: AbortSignal): R
       signal.throwIfAborted();
       const node = files.node(one);
       if (node === undefined) continue;
-      const parts = posix.relative(posix.dirname(path), one).split('/');
+      const parts = tarName(posix.relative(posix.dirname(path), one).split('/'));
       const content = node.kind === 'file' ? once(node.content) : undefined;
-      const entry: TarEntry =
-        node.kind === 'file' ? { ...node, parts, size: node.content.byteLength, content: once(node.content) } : { ...node, parts };
-      yield* tarEntry(tarHeader(entry, []), content);
+      yield* tarEntry(tarHeader(entryOf(node, parts), []), content);
     }
     yield tarEnd;
   };
   return ReadableStream.from(tar());
+}
+
+function entryOf(node: NonNullable<ReturnType<MemoryFiles['node']>>, parts: TarName): TarEntry {
+  if (node.kind === 'directory') return { ...node, parts };
+  if (node.kind === 'symlink') return { ...node, parts, target: tarName([node.target]).join('') };
+  return { ...node, parts, size: node.content.byteLength, content: once(node.content) };
 }
 
 function requireDirectory(files: MemoryFiles, path: string): void {
@@ -60,12 +64,12 @@ function requireDirectory(files: MemoryFiles, path: string): void {
 }
 
 function requireParents(files: MemoryFiles, directory: string, parts: TarName): void {
-  if (parts.some((part) => Buffer.byteLength(part) > maxName))
-    throw refusedFiles('archive', `${quotedName(parts.join('/'))} has a name that is too long`);
+  if (parts.some((part) => part.length > maxName))
+    throw refusedFiles('archive', `${quotedName(textOf(parts))} has a name that is too long`);
   for (let depth = 1; depth < parts.length; depth += 1) {
-    const kind = files.node(posix.join(directory, ...parts.slice(0, depth)))?.kind;
+    const kind = files.node(posix.join(directory, textOf(parts.slice(0, depth))))?.kind;
     if (kind === 'symlink') throw throughLink(parts, parts.slice(0, depth));
-    if (kind === 'file') throw refusedFiles('archive', `${quotedName(parts.slice(0, depth).join('/'))} is there, and is not a directory`);
+    if (kind === 'file') throw refusedFiles('archive', `${quotedName(textOf(parts.slice(0, depth)))} is there, and is not a directory`);
   }
 }
 

@@ -1,10 +1,11 @@
+import { isUtf8 } from 'node:buffer';
 import { posix } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import type Docker from 'dockerode';
 import { tarEnd, tarEntry } from '../../shared/packed-tar.ts';
 import { partsBelow, quotedName, refusedFiles } from '../sandbox-path.ts';
-import { tarEntries, type TarEntry, tarHeader, type TarName, throughLink } from '../tar.ts';
+import { bytesOf, tarEntries, type TarEntry, tarHeader, type TarName, tarName, textOf, throughLink } from '../tar.ts';
 import { ContainerFiles, type Owner, root, unpackFailure } from './container-files.ts';
 import { requireReachable, isReadOnly } from './container-mounts.ts';
 import { type Engine, findContainer } from './engine.ts';
@@ -46,7 +47,7 @@ export async function uploadArchive(
 }
 
 function partsOf(path: string): TarName {
-  return partsBelow('/', path) ?? [];
+  return tarName(partsBelow('/', path) ?? []);
 }
 
 /** Finds the innermost existing directory, and the names below it. Throws `invalid_request` if the path contains something else. */
@@ -55,10 +56,10 @@ async function findBase(directory: string, files: ContainerFiles): Promise<{ rea
   for (let at = directory; at !== '/'; at = posix.dirname(at)) {
     const found = await files.statTarget(at);
     if (found === null) missing.unshift(posix.basename(at));
-    else if (found.type === 'directory') return { base: found.path, missing };
+    else if (found.type === 'directory') return { base: found.path, missing: tarName(missing) };
     else throw refusedFiles('directory', `${quotedName(at)} is there, and is not a directory`);
   }
-  return { base: '/', missing };
+  return { base: '/', missing: tarName(missing) };
 }
 
 /** Yields the archive's entries below the missing directories. The innermost of these comes first. */
@@ -105,7 +106,7 @@ async function* packBatch(
   { container, base, parents, owner, below }: Target, batch: readonly TarEntry[],
 ): AsyncGenerator<Uint8Array, void> {
   for (const entry of batch) {
-    requireReachable(container, posix.join(base, ...entry.parts), 'directory');
+    requireReachable(container, posix.join(base, textOf(entry.parts)), 'directory');
     for (const parts of parents.enter(entry)) yield* tarEntry({ ...tarHeader(newDirectory(parts), below), ...owner });
     // An archive may not change the root of a container.
     if (below.length + entry.parts.length === 0) continue;
@@ -191,11 +192,13 @@ class ParentDirectories {
   }
 
   async #kindOf(parent: TarName, parts: TarName): Promise<'directory' | 'to be made'> {
-    const found = await this.#files.stat(posix.join(this.#base, ...parent));
+    // The engine's stat takes only UTF-8. If the archive's entry for the directory finds a link in its place, the engine refuses it.
+    if (!isUtf8(bytesOf(parent.join('/')))) return 'to be made';
+    const found = await this.#files.stat(posix.join(this.#base, textOf(parent)));
     if (found === null) return 'to be made';
     if (found.type === 'directory') return 'directory';
     if (found.type === 'symlink') throw throughLink(parts, parent);
-    throw refusedFiles('archive', `${quotedName(parent.join('/'))} is there, and is not a directory`);
+    throw refusedFiles('archive', `${quotedName(textOf(parent))} is there, and is not a directory`);
   }
 
   /** Yields the parents that are not looked up and that no earlier entry creates. Each result decides about the following ones. */

@@ -4,8 +4,8 @@ import { tarEntry } from '../../shared/packed-tar.ts';
 import { errorCode, ignoring } from '../../shared/system-errors.ts';
 import { temporaryName } from '../../shared/temporary-name.ts';
 import { quotedName, refusedFiles } from '../sandbox-path.ts';
-import { type TarEntry, type TarName, throughLink } from '../tar.ts';
-import { chunkBytes, type Folder, isNotDirectory, FolderWalk, joinBytes, newFile, openFolder, readOnly } from './folder-walk.ts';
+import { bytesOf, type TarEntry, type TarName, textOf, throughLink } from '../tar.ts';
+import { chunkBytes, type Folder, isNotDirectory, FolderWalk, joinBytes, newFile, openFolder, pathIn, readOnly } from './folder-walk.ts';
 
 const gone = (error: unknown): null => (isNotDirectory(error) ? null : ignoring('ENOENT')(error));
 
@@ -78,7 +78,7 @@ export async function unpackBelow(root: Folder, entries: AsyncIterable<TarEntry>
         }
       } catch (error) {
         const code = errorCode(error) ?? '';
-        throw entryErrors.has(code) ? refusedFiles('archive', `${quotedName(entry.parts.join('/'))} can't be made there (${code})`) : error;
+        throw entryErrors.has(code) ? refusedFiles('archive', `${quotedName(textOf(entry.parts))} can't be made there (${code})`) : error;
       }
     }
   } finally {
@@ -98,9 +98,9 @@ async function enter(walk: FolderWalk, parts: TarName, makes: boolean): Promise<
   } catch (error) {
     if (!isNotDirectory(error)) throw error;
     const way = parts.slice(0, walk.depth + 1);
-    const found = await lstat(walk.last.within(way.at(-1) ?? ''));
+    const found = await lstat(pathIn(walk.last, way.at(-1) ?? ''));
     if (found.isSymbolicLink()) throw throughLink(parts, way);
-    throw refusedFiles('archive', `${quotedName(way.join('/'))} is there, and is not a directory`);
+    throw refusedFiles('archive', `${quotedName(textOf(way))} is there, and is not a directory`);
   }
 }
 
@@ -113,7 +113,7 @@ async function writeFile(folder: Folder, name: string, { content, mode, modified
     // For an open file, the synchronous calls are fast, and a repository has ten thousand files.
     fchmodSync(handle.fd, mode);
     futimesSync(handle.fd, modifiedAt, modifiedAt);
-    await rename(temporary, folder.within(name));
+    await rename(temporary, pathIn(folder, name));
   } catch (error) {
     await unlink(temporary).catch(ignoring('ENOENT'));
     throw error;
@@ -121,20 +121,20 @@ async function writeFile(folder: Folder, name: string, { content, mode, modified
 }
 
 async function writeLink(folder: Folder, name: string, { target, modifiedAt }: Entry<'symlink'>): Promise<void> {
-  const path = folder.within(name);
-  await createOrReplace(path, () => symlink(target, path));
+  const path = pathIn(folder, name);
+  await createOrReplace(path, () => symlink(bytesOf(target), path));
   await lutimes(path, modifiedAt, modifiedAt).catch(ignoring('ENOENT'));
 }
 
 async function addName(folder: Folder, name: string, { parts, target }: Entry<'hardlink'>, targets: FolderWalk): Promise<void> {
-  const source = (await enter(targets, target.slice(0, -1), false)).within(target.at(-1) ?? '');
+  const source = pathIn(await enter(targets, target.slice(0, -1), false), target.at(-1) ?? '');
   // A hard link to itself exists already.
   if (parts.join('/') === target.join('/')) return;
-  await createOrReplace(folder.within(name), () => link(source, folder.within(name)));
+  await createOrReplace(pathIn(folder, name), () => link(source, pathIn(folder, name)));
 }
 
 /** Creates a link at a path. First removes an existing file or link there. A directory is an error. */
-async function createOrReplace<T>(path: string, make: () => Promise<T>): Promise<T> {
+async function createOrReplace<T>(path: Buffer, make: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
       return await make();

@@ -4,7 +4,7 @@ import { Failure } from '../../../domain/failure.ts';
 import { tarEnd } from '../../shared/packed-tar.ts';
 import { ignoring } from '../../shared/system-errors.ts';
 import { partsBelow, quotedName, refusedFiles, sandboxPath } from '../sandbox-path.ts';
-import { tarEntries, type TarName } from '../tar.ts';
+import { tarEntries, tarName } from '../tar.ts';
 import { packFolder, packTree, unpackBelow } from './archives.ts';
 import type { Observer } from './observed-sandbox.ts';
 import { type Folder, isNotDirectory, openFolder, FolderWalk } from './folder-walk.ts';
@@ -27,7 +27,7 @@ export class FileTransfer {
       const { workspace, root, stack, ended } = await this.enter(id, signal);
       await using opened = stack;
       const parts = workspaceParts(sandboxPath(directory, 'directory'), workspace, 'directory');
-      const folder = await opened.use(new FolderWalk(root)).enter(parts, true).catch((error: unknown) => {
+      const folder = await opened.use(new FolderWalk(root)).enter(tarName(parts), true).catch((error: unknown) => {
         if (!isNotDirectory(error)) throw error;
         throw refusedFiles('directory', `${quotedName(directory)} leads through something else than directories`);
       });
@@ -130,12 +130,12 @@ function partsIn({ folder, workingDir = defaultWorkingDir }: Workspace, path: st
 
 /** Finds a path: a name in a folder, or the root itself, with the name null. The stack closes the opened folders. */
 async function resolveParent(
-  root: Folder, parts: TarName, path: string, stack: AsyncDisposableStack,
+  root: Folder, parts: readonly string[], path: string, stack: AsyncDisposableStack,
 ): Promise<{ readonly folder: Folder; readonly name: string | null }> {
   const name = parts.at(-1) ?? null;
   if (name === null) return { folder: root, name };
   try {
-    const folder = await stack.use(new FolderWalk(root)).enter(parts.slice(0, -1));
+    const folder = await stack.use(new FolderWalk(root)).enter(tarName(parts.slice(0, -1)));
     await lstat(folder.within(name));
     return { folder, name };
   } catch (error) {

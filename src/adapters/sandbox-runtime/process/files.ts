@@ -9,6 +9,7 @@ import { errorCode, ignoring } from '../../shared/system-errors.ts';
 import { temporaryName } from '../../shared/temporary-name.ts';
 import { chunksUntil, requireFile, requireReplaceable, rangeOf, wrongFileType } from '../file-content.ts';
 import { partsBelow, quotedName, refusedFiles, sandboxPath } from '../sandbox-path.ts';
+import { tarName } from '../tar.ts';
 import { type EnteredWorkspace, workspaceParts } from './file-transfer.ts';
 import { chunkBytes, type Folder, joinBytes, newFile, openFolder, FolderWalk, readOnly } from './folder-walk.ts';
 import { withFailures } from './runtime-failures.ts';
@@ -171,7 +172,7 @@ export class ProcessFiles implements SandboxFiles {
     const walk = opened.use(new FolderWalk(root));
     const whole = followLink === true ? await resolve(parts).catch(ignoring('ENOENT')) : null;
     const resolvedParts = whole ?? [...await resolveParents(parts.slice(0, -1), resolve, makeParents === true), ...parts.slice(-1)];
-    const folder = await walk.enter(resolvedParts.slice(0, -1), makeParents);
+    const folder = await walk.enter(tarName(resolvedParts.slice(0, -1)), makeParents);
     const name = resolvedParts.at(-1) ?? '.';
     const found = await lstat(folder.within(name)).catch(ignoring('ENOENT'));
     return { folder, name, path, found, ended, stack: opened.move() };

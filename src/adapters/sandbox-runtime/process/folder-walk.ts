@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { type FileHandle, mkdir, open } from 'node:fs/promises';
 import { errorCode, ignoring } from '../../shared/system-errors.ts';
-import type { TarName } from '../tar.ts';
+import { bytesOf, type TarName } from '../tar.ts';
 
 /**
  * An open directory. It stays the same one even if a program of the sandbox replaces the path. `within` returns the path of a name in it.
@@ -32,6 +32,11 @@ export function joinBytes(directory: string | Buffer, name: Buffer): Buffer {
   return Buffer.concat([Buffer.from(directory), Buffer.from('/'), name]);
 }
 
+/** Returns the path of a name that has one character per byte. */
+export function pathIn(folder: Folder, name: string): Buffer {
+  return joinBytes(folder.within('.'), bytesOf(name));
+}
+
 /** Returns true for the system errors if a path is not a directory. */
 export function isNotDirectory(error: unknown): boolean {
   return ['ELOOP', 'ENOTDIR', 'EMLINK'].includes(errorCode(error) ?? '');
@@ -59,7 +64,7 @@ export class FolderWalk implements AsyncDisposable {
     const different = this.#opened.findIndex(({ name }, index) => parts[index] !== name);
     if (different >= 0) await this.#leave(different);
     for (const name of parts.slice(this.depth)) {
-      const path = this.last.within(name);
+      const path = pathIn(this.last, name);
       let folder: Folder | null = null;
       while (folder === null) {
         folder = await openFolder(path).catch(ignoring(...(makes ? ['ENOENT'] : [])));

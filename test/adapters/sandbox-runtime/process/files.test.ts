@@ -10,6 +10,7 @@ import { isFailureOf } from '../../../../src/domain/failure.ts';
 import type { SandboxLaunch, SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
 import { eventually, never } from '../../../contracts/sandbox-runtime-harness.ts';
 import { readTar, tarOf, type TarItem } from '../../../contracts/sandbox-runtime-streams.ts';
+import { requireNamesInBytes, requireNoWayThroughLinks } from '../names-in-bytes.ts';
 import { createHost, type Host } from './host.ts';
 import { launchOf, programs } from './programs.ts';
 import { shell } from '../../../support/sandbox-programs.ts';
@@ -36,6 +37,11 @@ afterEach(() => host.close());
 const put = (items: Iterable<TarItem>, directory = '/workspace', signal = never): Promise<void> =>
   runtime.putFiles(launch.id, directory, tarOf(items), signal);
 const isRefused = (error: unknown): boolean => isFailureOf(error, 'invalid_request');
+
+test('An archive of the process runtime has names that are not UTF-8, but no way through links', async () => {
+  await requireNamesInBytes(runtime, launch.id);
+  await requireNoWayThroughLinks(runtime, launch.id);
+});
 
 describe('A path in the process runtime', () => {
   test("must be in the spec's working directory, or in the actual workspace folder", async () => {

@@ -1,0 +1,20 @@
+import { afterAll, test } from 'vitest';
+import { never } from '../../../contracts/sandbox-runtime-harness.ts';
+import { describeWithDocker, images } from '../../../support/docker.ts';
+import { shell } from '../../../support/sandbox-programs.ts';
+import { requireNamesInBytes, requireNoWayThroughLinks } from '../names-in-bytes.ts';
+import { createEngine } from './engine.ts';
+import { launchOf } from './programs.ts';
+
+describeWithDocker('An archive of a Docker container', () => {
+  const engine = createEngine();
+  afterAll(() => engine.close());
+
+  test('has names that are not UTF-8, but no way through links', async () => {
+    const runtime = engine.open();
+    const launch = launchOf(shell('exec sleep 100000'), { image: images.tiny, ports: [] });
+    await runtime.start(launch, () => {}, never);
+    await requireNamesInBytes(runtime, launch.id);
+    await requireNoWayThroughLinks(runtime, launch.id);
+  });
+});
