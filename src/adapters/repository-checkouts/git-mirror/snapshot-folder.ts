@@ -64,8 +64,16 @@ async function entriesOf({ git, folder }: SnapshotFolder, args: readonly string[
 /** Returns the difference as a patch for `git apply --binary`. */
 export function patchOf(snapshot: SnapshotFolder, paths: readonly string[] | null, signal: AbortSignal): ReadableStream<Uint8Array> {
   const { git, folder, base, header: { tree } } = snapshot;
-  const args = [...diff, '-p', '--binary', orEmptyTree(base, tree), tree, ...(paths === null ? [] : ['--', ...paths])];
-  return ReadableStream.from(git.stream({ args, folder }, signal, requireIntact));
+  const args = [...diff, '-p', '--binary', orEmptyTree(base, tree), tree, ...(paths === null ? [] : ['--', ...exactly(paths)])];
+  return ReadableStream.from(git.stream({ args, folder, environment: { GIT_LITERAL_PATHSPECS: '0' } }, signal, requireIntact));
+}
+
+/** Returns git's patterns for these paths only. A literal path would match all files in a folder of that name, too. */
+function exactly(paths: readonly string[]): string[] {
+  const patterns = paths.map((path) => path.replaceAll(/^.|[*?[\\]/gsu, '\\$&'));
+  // Git also takes each pattern as a literal path.
+  const others = patterns.filter((pattern) => !paths.includes(pattern)).map((name) => `:(top,exclude,literal)${name}`);
+  return [...patterns.map((pattern) => `:(top,glob)${pattern}`), ...others];
 }
 
 /** Returns the commit, or the empty tree if there is none. The form of `tree` determines the hash algorithm. */

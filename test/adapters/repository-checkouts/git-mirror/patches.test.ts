@@ -1,0 +1,40 @@
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { expect, test } from 'vitest';
+import { take } from './snapshot-support.ts';
+import { createScene, never, open } from './support.ts';
+
+const odd = ['*', '?', '[ab]', '!a', ':(top)a', '\\a', 'a\\', 'ü', ' ', '-p', 'line\nbreak', 'folder/*', '**'];
+const names = ['a', ...odd, 'ordinary', 'folder/ordinary'];
+
+test('a patch of one file has only that file, whatever its name means as a pattern', async () => {
+  const scene = await createScene([{ id: 'first', at: 1_600_000_000, files: names.map((name) => [name, 'old\n']) }]);
+  const tree = await open(scene.mirror(), scene.request);
+  for (const name of names) await writeFile(join(tree.folder, name), 'new\n');
+  await using snapshot = await take(scene.mirror(), tree);
+  const paths = (await snapshot.files(never)).map(({ path }) => path);
+  expect(paths.toSorted()).toEqual(names.toSorted());
+  for (const path of paths) {
+    const patch = await text(snapshot.patch([path], never));
+    expect([path, patch.match(/^diff --git /gmu)?.length]).toEqual([path, 1]);
+    if (/^[\w*?/ ]+$/u.test(path)) expect(patch.split('\n')[0]?.trimEnd()).toBe(`diff --git a/${path} b/${path}`.trimEnd());
+  }
+});
+
+test('a patch of one path has nothing of a folder that took its place, or had it', async () => {
+  const scene = await createScene([{ id: 'first', at: 1_600_000_000, files: [['file', 'old\n'], ['folder/file', 'old\n'], ['moved', 'a\nb\nc\n']] }]);
+  const tree = await open(scene.mirror(), scene.request);
+  for (const name of ['file', 'folder', 'moved']) await rm(join(tree.folder, name), { recursive: true });
+  for (const name of ['file', 'moved']) await mkdir(join(tree.folder, name));
+  for (const name of ['file/below', 'folder', 'moved/other']) await writeFile(join(tree.folder, name), 'new\n');
+  await writeFile(join(tree.folder, 'moved/here'), 'a\nb\nc\n');
+  await using snapshot = await take(scene.mirror(), tree);
+  for (const [paths, expected] of [
+    [['file'], ['a/file b/file']], [['file/below'], ['a/file/below b/file/below']], [['folder'], ['a/folder b/folder']],
+    [['moved', 'moved/here'], ['a/moved b/moved/here']],
+  ] as const) {
+    const patch = await text(snapshot.patch(paths, never));
+    expect([...patch.matchAll(/^diff --git (.*)$/gmu)].map(([, names]) => names)).toEqual(expected);
+  }
+});
