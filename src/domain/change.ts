@@ -122,7 +122,7 @@ export interface ChangeReasonData {
   no_repository: None;
   /** The sandbox does not have git, or a standard tool. */
   git_missing: None;
-  /** The commits in the sandbox do not descend from the start point, or the repository is gone. */
+  /** The start point or the repository is gone, or the commits to publish do not descend from the start point. */
   history_rewritten: None;
   /** Such as those of a repository inside the work tree. */
   files_left_out: None;

@@ -62,8 +62,8 @@ export interface RepositoryCheckouts {
 
   /**
    * Takes a snapshot of a checked-out work tree, with uncommitted changes and without ignored files. Changes nothing there. Checks that the
-   * received data is complete and bounded, and that its commits descend from the base. Throws {@link SnapshotRefusal} if not, what `run`
-   * throws, or `signal.reason`. The snapshot must be disposed of.
+   * received data is complete and bounded. The last commit need not descend from the base. Throws {@link SnapshotRefusal}, such as
+   * `history_rewritten` if the base is gone, what `run` throws, or `signal.reason`. The snapshot must be disposed of.
    */
   takeSnapshot(request: SnapshotRequest, signal: AbortSignal): Promise<WorkTreeSnapshot>;
 

@@ -45,13 +45,16 @@ export interface WorkTreeSnapshot extends AsyncDisposable {
    * branches, tags, stashes or work trees.
    */
   readonly complete: boolean;
-  /** Returns the commits since the base, newest first; at most 1,000. */
+  /** Returns the commits that the base's history does not have, newest first; at most 1,000. */
   commits(signal: AbortSignal): Promise<readonly AgentCommit[]>;
   /** Returns the files that differ from the base, sorted by path: committed ones, and uncommitted ones that are not ignored. */
   files(signal: AbortSignal): Promise<readonly FileChange[]>;
   /** Returns the diff of these files (null: of all) in the form that `git apply --binary` reads. Must be read to its end or cancelled. */
   patch(paths: readonly string[] | null, signal: AbortSignal): ReadableStream<Uint8Array>;
-  /** Returns the last commit if everything is committed; it may be the base. Otherwise creates one on top of it, on this machine only. */
+  /**
+   * Returns the last commit if everything is committed; it may be the base. Otherwise creates one on top of it, on this machine only.
+   * Refused with `history_rewritten` if the last commit does not descend from the base.
+   */
   commit(request: SnapshotCommit, signal: AbortSignal): Promise<string>;
   /**
    * Pushes a commit with the credential of the request, if the branch is at the expected commit. Refused with `branch_moved`,

@@ -219,12 +219,10 @@ export const snapshotCases: readonly CheckoutCase[] = [
     },
   ],
   [
-    'a snapshot fails with history_rewritten if the commits do not descend from the base commit',
+    'a snapshot fails with history_rewritten if the base commit is gone',
     async (stage) => {
       if (stage.traits.workTree === 'files') return;
       const tree = await stage.open(await stage.publish(description));
-      await tree.git('commit', '-q', '--amend', '--allow-empty', '-m', 'rewritten');
-      assert.equal(await reasonOf(take(stage, tree)), 'history_rewritten');
       await rm(join(tree.folder, '.git'), { recursive: true });
       assert.equal(await reasonOf(take(stage, tree)), 'history_rewritten');
       assert.equal(await reasonOf(stage.checkouts.listChanges(requestFor(tree), never)), 'history_rewritten');

@@ -154,7 +154,7 @@ export const changeReasons = {
   git_missing: () => 'Its sandbox lacks git or a standard tool. Use an image that has git.',
   history_rewritten: () =>
     'The commit that it started from is not in the history of its branch any more, or its sandbox has no repository any more. '
-    + 'Get its files as a tar (format=archive), or restore the history in its sandbox.',
+    + 'Restore the history in its sandbox, for example with git rebase, or get its files as a tar (format=archive).',
   files_left_out: () =>
     'Some work is left out: files that git could not read, changes in a git repository inside the work tree, '
     + 'or commits of other branches, tags, stashes or work trees.',

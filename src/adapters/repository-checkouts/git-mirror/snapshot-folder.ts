@@ -84,6 +84,7 @@ function orEmptyTree(commit: string | null, tree: string): string {
 /** Returns a commit of the whole tree: the last one of the work tree, or a new one on top of it. */
 export async function commitAll(snapshot: SnapshotFolder, request: SnapshotCommit, signal: AbortSignal): Promise<string> {
   const { git, folder, header: { head, tree } } = snapshot;
+  await requireDescendant(snapshot, signal);
   const same = await git.run({ args: ['diff-tree', '--quiet', orEmptyTree(head, tree), tree], folder }, signal);
   if (same.code === 0 && head !== null) return head;
   if (same.code === 0) throw new SnapshotRefusal({ code: 'nothing_to_publish' });
@@ -97,6 +98,16 @@ export async function commitAll(snapshot: SnapshotFolder, request: SnapshotCommi
   const exit = await git.run({ args, folder, environment: identity, input: request.message }, signal);
   requireIntact(exit);
   return exit.stdout.trim();
+}
+
+/** Throws a refusal unless the last commit descends from the base. A wrong boundary only removes parents, so it can't fake that. */
+async function requireDescendant({ git, folder, base, header: { head } }: SnapshotFolder, signal: AbortSignal): Promise<void> {
+  if (base === null || head === base) return;
+  if (head === null) throw new SnapshotRefusal({ code: 'history_rewritten' });
+  const args = ['merge-base', '--is-ancestor', base, head];
+  const exit = await git.run({ args, folder }, signal);
+  if (exit.code === 1) throw new SnapshotRefusal({ code: 'history_rewritten' });
+  requireIntact(exit);
 }
 
 // The hooks of a folder of this machine must not run as this user, and what is checked out there must stay. A remote host decides itself.

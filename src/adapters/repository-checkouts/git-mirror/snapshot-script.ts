@@ -3,7 +3,7 @@ import { type SnapshotRequest, SnapshotRefusal } from '../../../ports/work-tree-
 import { diffFlags, diffSettings, listFlags, logFlags, nameFlags } from './change-list.ts';
 
 /** The script's own exit codes. */
-const exitCodes = { noGit: 64, noDescent: 65 };
+const exitCodes = { noGit: 64, noBase: 65 };
 
 /**
  * Adds all files that are not ignored to a copy of the index, but leaves the folders of others as the base has them. Writes nothing into
@@ -24,11 +24,11 @@ g() {
 }
 base=$1
 others=$2
-[ -e .git ] || exit ${exitCodes.noDescent}
+[ -e .git ] || exit ${exitCodes.noBase}
 objects=$(g rev-parse --git-path objects) || exit 128
 head=$(g rev-parse -q --verify 'HEAD^{commit}' || :)
-if [ "$base" != "$head" ] && [ -n "$base" ]; then g merge-base --is-ancestor "$base" "\${head:-none}" || exit ${exitCodes.noDescent}; fi
-objects=$(cd "$objects" && pwd -P) || exit ${exitCodes.noDescent}
+if [ "$base" != "$head" ] && [ -n "$base" ]; then g cat-file -e "$base^{commit}" || exit ${exitCodes.noBase}; fi
+objects=$(cd "$objects" && pwd -P) || exit ${exitCodes.noBase}
 index=$(g rev-parse --git-path index)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -110,7 +110,7 @@ inner() {
     inner
   ) done
 }
-found=$(inner "$@"; elsewhere "$head")
+found=$(inner "$@"; elsewhere "$head $base")
 [ -z "$found" ] || complete=0
 `;
 
@@ -136,9 +136,10 @@ boundary=$base
     g rev-list --objects "$to" \${base:+"^$base"}
     oids "$from" "$to"
     oids "$to" "$tree"
-    if [ -n "$base" ]; then
+    if [ -n "$base" ] && [ -n "$head" ]; then
       g rev-list --boundary "$base..$head" >"$work/range"
-      boundary=$({ echo "$base"; sed -n 's/^-//p' "$work/range"; } | sort -u)
+      # Without commits since the base, the last one is older than that.
+      boundary=$({ echo "$base"; sed -n 's/^-//p' "$work/range"; grep -q '^[^-]' "$work/range" || echo "$head"; } | sort -u)
     fi
   fi
   g rev-parse "$from^{tree}" "$to^{tree}" "$tree" $boundary
@@ -172,7 +173,7 @@ compare ${[...diffFlags, ...listFlags].join(' ')} "$from"
 printf '\\0'
 if [ "$from" != "$to" ]; then compare ${nameFlags.join(' ')} "$to"; fi
 printf '\\0'
-if [ "$from" != "$to" ]; then g log ${logFlags.map((flag) => `'${flag}'`).join(' ')} "$to" \${base:+"^$base"}; fi
+if [ "$from" != "$to" ] && [ -n "$head" ]; then g log ${logFlags.map((flag) => `'${flag}'`).join(' ')} "$to" \${base:+"^$base"}; fi
 `;
 
 /** The command that takes a snapshot of the work tree in which it runs. */
@@ -190,7 +191,7 @@ export function refusalOf(exitCode: number | null, output: string): SnapshotRefu
   if (exitCode === 0) return null;
   const cause = new Error(`the command ended with ${exitCode ?? 'no exit code'}: ${output}`);
   if (exitCode === exitCodes.noGit || exitCode === 126 || exitCode === 127) return new SnapshotRefusal({ code: 'git_missing' }, { cause });
-  if (exitCode === exitCodes.noDescent) return new SnapshotRefusal({ code: 'history_rewritten' }, { cause });
+  if (exitCode === exitCodes.noBase) return new SnapshotRefusal({ code: 'history_rewritten' }, { cause });
   if (/promisor remote/u.test(output)) return new SnapshotRefusal({ code: 'history_incomplete' }, { cause });
   return new SnapshotRefusal({ code: 'snapshot_failed', exitCode, ...(output !== '' && { output }) }, { cause });
 }
@@ -200,7 +201,7 @@ export interface SnapshotHeader {
   readonly head: string | null;
   readonly tree: string;
   readonly complete: boolean;
-  /** The commits whose history is not in the pack: the base, and those of its ancestors that the agent merged. */
+  /** The commits whose history is not in the pack: the base, and those of its ancestors from which the agent's commits begin. */
   readonly boundary: readonly string[];
 }
 
@@ -212,7 +213,7 @@ export function parseHeader(line: string, base: string | null): SnapshotHeader {
   const [word, head = '', tree = '', complete = '', ...boundary] = line.split(' ');
   const oids = [...(head === '-' ? [] : [head]), tree, ...boundary];
   const isWhole = word === 'snapshot' && /^[01]$/u.test(complete) && oids.every((oid) => oidForm.test(oid) && oid.length === tree.length);
-  if (!isWhole || (base === null ? boundary.length > 0 : head === '-' || !boundary.includes(base))) {
+  if (!isWhole || (base === null ? boundary.length > 0 : !boundary.includes(base))) {
     throw new SnapshotRefusal({ code: 'snapshot_damaged' }, { cause: new Error('the command wrote a line of another form') });
   }
   return { head: head === '-' ? null : head, tree, complete: complete === '1', boundary };

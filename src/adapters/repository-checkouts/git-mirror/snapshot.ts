@@ -112,14 +112,13 @@ async function receiveSnapshot(folder: string, base: string | null, output: Asyn
 const ignored = [...oldMistakes, 'gitmodulesMissing'].flatMap((mistake) => ['-c', `fsck.${mistake}=ignore`]);
 const checkArgs = [...ignored, 'fsck', '--strict', '--no-dangling', '--no-progress'];
 
-/** Throws a refusal if the pack is damaged, or if the last commit does not descend from the base. */
+/** Throws a refusal if the pack is damaged. */
 async function indexPack(snapshot: SnapshotFolder, signal: AbortSignal): Promise<void> {
   const { git, folder } = snapshot;
   // Object names are content hashes, so no object can replace another. Nothing is synced, because the snapshot need not survive a crash of
   // the machine.
   requireIntact(await git.run({ args: ['-c', 'core.fsync=none', 'index-pack', join(folder, packFile)], folder }, signal));
   await checkObjects(snapshot, signal);
-  await requireDescendant(snapshot, signal);
 }
 
 const refusedObject = /^error in \w+ (?<object>[0-9a-f]+): (?<check>\w+): (?<message>.*)$/mu;
@@ -135,15 +134,6 @@ async function checkObjects(snapshot: SnapshotFolder, signal: AbortSignal): Prom
   const path = await pathOfObject(snapshot, object, signal);
   const reason = { code: 'object_refused', check, message: outputTail(Buffer.from(message, 'latin1'), 300), object, path } as const;
   throw new SnapshotRefusal(reason, { cause: new Error(stderr) });
-}
-
-/** Throws a refusal unless the last commit descends from the base. A wrong boundary only removes parents, so it can't fake that. */
-async function requireDescendant({ git, folder, base, header: { head } }: SnapshotFolder, signal: AbortSignal): Promise<void> {
-  if (base === null || head === null || head === base) return;
-  const args = ['merge-base', '--is-ancestor', base, head];
-  const exit = await git.run({ args, folder }, signal);
-  if (exit.code === 1) throw new SnapshotRefusal({ code: 'history_rewritten' });
-  requireIntact(exit);
 }
 
 interface OutputLimit {
