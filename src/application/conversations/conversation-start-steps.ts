@@ -2,7 +2,7 @@ import { gitIdentityOf, type StartPoint } from '../../domain/change.ts';
 import { microagentsEventData } from '../../domain/applicable-microagents.ts';
 import { nextStartStep, type StartStep, startSteps, statusAfter } from '../../domain/conversation-next-step.ts';
 import { type Conversation, type ConversationStartStatus, foldersOfOthers, isEnded, workingDirOf } from '../../domain/conversation.ts';
-import { isFailureOf, reasonOfError, reasonOfFailure, Refusal } from '../../domain/failure.ts';
+import { isFailure, isFailureOf, reasonOfError, reasonOfFailure, Refusal } from '../../domain/failure.ts';
 import type { Reason } from '../../domain/reason.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import { ProgressReporter } from '../progress-reporter.ts';
@@ -33,7 +33,10 @@ export async function takeStartStep(deps: StepDeps, conversation: Conversation, 
     // A step that failed because the sandbox was paused or lost meanwhile is decided again.
     if (sandbox !== null && (await conversationSandboxes.hasChanged(conversation, sandbox))) return true;
     const cause = reasonOfError(error);
-    if (cause === null) logger.error({ conversation: id, step: startStatus, error }, 'a step of a conversation start failed');
+    const fields = { conversation: id, step: startStatus, error };
+    if (cause === null) logger.error(fields, 'a step of a conversation start failed');
+    // The record has the reason, but not what is behind it, such as the text of git.
+    else if (isFailure(error) && error.cause !== undefined) logger.warn(fields, 'a step of a conversation start failed');
     await agents.end(id);
     await advance(deps, conversation, 'ERROR', { code: 'step_failed', step: startStatus, cause: cause ?? { code: 'internal_error' } });
     return true;

@@ -1,9 +1,11 @@
 import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
+import { Failure } from '../../../src/domain/failure.ts';
+import { explained } from '../../../src/domain/reason.ts';
 import type { RepositoryCheckouts } from '../../../src/ports/repository-checkouts.ts';
 import { SnapshotRefusal } from '../../../src/ports/work-tree-snapshot.ts';
 import { createReady, failureOf } from './support.ts';
-import { calm, createOne, said, told, until } from './world.ts';
+import { calm, createOne, plain, said, told, until } from './world.ts';
 
 describe('the output of an agent', () => {
   test('is written in parts as it comes, and as a whole message when the message ends', async () => {
@@ -148,4 +150,15 @@ test('the text of git that failed in a sandbox is shown and logged without the s
   const failure = await failureOf(w.conversations.changes('me', w.id, new AbortController().signal));
   expect(failure).toMatchObject({ context: { reason: { output: 'command not found: ********** and **********\n' } } });
   expect(w.logged.join('\n')).not.toContain(secrets.DB_PASSWORD);
+});
+
+test('the text of git that could make no work tree is logged, and not shown', async () => {
+  const cause = new Error('git ended with exit code 128: fatal: out of luck');
+  const refused = new Failure('provider_failed', { provider: 'memory', reason: explained('no work tree could be made of the repository') }, { cause });
+  const w = createOne({ checkouts: { checkOut: () => Promise.reject(refused) } });
+  const { conversation: { id } } = await w.conversations.start('me', { ...plain, selectedRepository: 'acme/shop' });
+  const record = await until(() => w.store.conversations.find(id), (found) => found?.startStatus === 'ERROR');
+  expect(JSON.stringify(record)).not.toContain('out of luck');
+  expect(w.logged.filter((line) => line.startsWith('a step of a conversation start failed') && line.includes(id))).toHaveLength(1);
+  await w.close();
 });

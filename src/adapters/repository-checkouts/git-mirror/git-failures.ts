@@ -1,3 +1,4 @@
+import { maskUrlPasswords } from '../../../domain/credentials.ts';
 import type { Reason } from '../../../domain/reason.ts';
 import { Failure } from '../../../domain/failure.ts';
 import type { CheckoutRequest } from '../../../ports/repository-checkouts.ts';
@@ -30,8 +31,9 @@ function machineFailure({ signal }: GitExit, stderr: string, failed: Failed): Er
 
 export function requireSuccess(exit: GitExit, provider: string): void {
   if (exit.code === 0) return;
-  const ofMachine = machineFailure(exit, exit.stderr, providerFailures(provider).failed);
-  throw ofMachine ?? new Corruption(`git ended with exit code ${exit.code}: ${exit.stderr}`);
+  const stderr = maskUrlPasswords(exit.stderr);
+  const ofMachine = machineFailure(exit, stderr, providerFailures(provider).failed);
+  throw ofMachine ?? new Corruption(`git ended with exit code ${exit.code}: ${stderr}`);
 }
 
 /** Returns the failure for a host's status. If a host refuses a request without a credential, the repository counts as not found. */
@@ -60,7 +62,8 @@ export function branchNotFound({ repository }: CheckoutRequest, branch: string):
 export function failureOfFetch(request: CheckoutRequest, exit: GitExit, answerMs = 0): Error {
   const { provider, repository, remote } = request;
   const { failed, notFound, timedOut } = providerFailures(provider);
-  const stderr = withoutSecrets(exit.stderr, formsOf(remote.authorization));
+  // Git's check of objects may quote a URL of .gitmodules.
+  const stderr = maskUrlPasswords(withoutSecrets(exit.stderr, formsOf(remote.authorization)));
   const cause = new Error(`git ended with exit code ${exit.code}: ${stderr}`);
   const ofMachine = machineFailure(exit, stderr, failed);
   if (ofMachine !== null) return ofMachine;
