@@ -8,6 +8,9 @@ const maxLength = 16_384;
 const opening = /^\s*---[ \t]*\r?\n/u;
 const closing = /(?:^|\r?\n)---[ \t]*(?:\r?\n|$)/u;
 
+// As in PyYAML, the last value of a repeated key counts. Values with tags such as `!!binary` stay texts, lists and mappings.
+const options = { uniqueKeys: false, resolveKnownTags: false, intAsBigInt: true, logLevel: 'error' } as const;
+
 export function parseYamlFrontMatter(text: string): FrontMatter {
   const first = opening.exec(text)?.[0];
   if (first === undefined) return { content: text, data: null, problem: null };
@@ -19,13 +22,13 @@ export function parseYamlFrontMatter(text: string): FrontMatter {
   if (last === null) return broken('not_closed');
   if (last.index > maxLength) return broken('too_long');
   try {
-    // As in PyYAML, the last value of a repeated key counts.
-    const document = parseDocument(rest.slice(0, last.index), { uniqueKeys: false, logLevel: 'error' });
+    const document = parseDocument(rest.slice(0, last.index), options);
     const [error] = document.errors;
     // Line 1 is the opening `---`.
     if (error !== undefined) return broken('not_yaml', (error.linePos?.[0].line ?? 0) + 1);
     if (hasAlias(document)) return broken('alias');
-    // Converted through JSON, so a response can carry every value. YAML's `.inf` becomes null.
+    keepAsWritten(document);
+    // Converted through JSON, so a response can carry every value.
     const data: unknown = JSON.parse(JSON.stringify(document.toJS() ?? {}));
     if (typeof data !== 'object' || data === null || Array.isArray(data)) return broken('not_a_mapping');
     return { content: rest.slice(last.index + last[0].length), data: { ...data }, problem: null };
@@ -33,6 +36,18 @@ export function parseYamlFrontMatter(text: string): FrontMatter {
     // The document is nested too deeply for the stack.
     return broken('not_yaml');
   }
+}
+
+/** Numbers that JSON does not have, or that its readers would round, become the text in the document: large integers, `.inf`, `.nan`. */
+function keepAsWritten(document: Document): void {
+  visit(document, {
+    Scalar(_, node) {
+      const { value, source } = node;
+      if (typeof value !== 'bigint' && typeof value !== 'number') return;
+      const isKept = typeof value === 'bigint' ? Number.isSafeInteger(Number(value)) : Number.isFinite(value);
+      node.value = isKept ? Number(value) : source;
+    },
+  });
 }
 
 /** A few nested aliases can expand to more data than fits into memory. */

@@ -23,9 +23,12 @@ describe('Front matter', () => {
     ['---\na: 1\n---\ntext\n---\nmore', { a: 1 }, 'text\n---\nmore'],
     ['---\na: --- b\n---\ntext', { a: '--- b' }, 'text'],
     ['---\na: 1\na: 2\n---\n', { a: 2 }, ''],
-    ['---\non: yes\nat: 2026-01-02\nsize: .inf\n1: x\n---\n', { on: 'yes', at: '2026-01-02', size: null, '1': 'x' }, ''],
+    ['---\non: yes\nat: 2026-01-02\nsize: .inf\n1: x\n---\n', { on: 'yes', at: '2026-01-02', size: '.inf', '1': 'x' }, ''],
     ['---\n{"a": ["b"]}\n---\n', { a: ['b'] }, ''],
     ['---\na: !!js/function x\n---\n', { a: 'x' }, ''],
+    ['---\na: 12345678901234567890\nb: -9007199254740991\nc: [0xffffffffffffffff, 0x1F]\n---\n', { a: '12345678901234567890', b: -9007199254740991, c: ['0xffffffffffffffff', 31] }, ''],
+    ['---\na: [.nan, -.INF, 1e400, 1e20, 0.5]\n12345678901234567890: b\n---\n', { a: ['.nan', '-.INF', '1e400', 1e20, 0.5], '12345678901234567890': 'b' }, ''],
+    ['---\na: !!binary aGVsbG8=\nb: !!timestamp 2001-12-14\nc: !!set {d, e}\n---\n', { a: 'aGVsbG8=', b: '2001-12-14', c: { d: null, e: null } }, ''],
   ])('is parsed in %j', (text, data, content) => {
     expect(parse(text)).toEqual({ content, data, problem: null });
   });
