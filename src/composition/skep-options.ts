@@ -118,7 +118,7 @@ export const optionsSchema = z.strictObject({
     .describe('a list of container modules of inversify'),
   /** The folder for the embedded store, the deployment's id and the process runtime's workspaces. */
   dataDir: path,
-  /** The `<product>` word in the paths of microagents and setup scripts. Default: `skep`. */
+  /** The `<product>` word in the paths of microagents and setup scripts, and in publications. Default: `skep`. */
   product: setting.product,
   specs: z.array(specSchema).min(1).readonly().describe("a list of sandbox specs, for example [{ id: 'node', image: 'node:26' }]"),
   limits: z.strictObject({
@@ -180,7 +180,7 @@ export type ApiKeyAuthOptions = z.output<typeof auth>;
 type ReadonlyDeep<T> = T extends object ? { readonly [K in keyof T]: ReadonlyDeep<T[K]> } : T;
 /** The information about the deployment that a factory in the options gets. */
 export interface Deployment {
-  /** The `<product>` word in the paths of microagents and setup scripts. */
+  /** The `<product>` word in the paths of microagents and setup scripts, and in publications. */
   readonly product: string;
   /** Null: nothing must be written to disk. */
   readonly dataDir: string | null;
