@@ -3,6 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
+import { tarEntries } from '../../../../src/adapters/sandbox-runtime/tar.ts';
 import { temporaryName } from '../../../../src/adapters/shared/temporary-name.ts';
 import { createScene, never, noProgress, open, start } from './support.ts';
 
@@ -23,12 +24,20 @@ test('an archive ends right after its last file, also if that file holds only ze
   }
 });
 
-test('an archive keeps the bytes of file names that are not UTF-8', async () => {
-  const name = Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from('n'.repeat(150))]);
-  const scene = await createScene([{ id: 'only', at: start, files: [[name, 'odd\n']] }]);
+test('an archive keeps the bytes of file names that are not UTF-8, and so does the reader of archives', async () => {
+  const names = ['\xFF\xFE', `\xFF${'n'.repeat(150)}`, `d\xE9ep/${'\xE9'.repeat(120)}`];
+  const scene = await createScene([{ id: 'only', at: start, files: names.map((name) => [Buffer.from(name, 'latin1'), 'odd\n']) }]);
   const { archive } = await scene.mirror().checkOut(scene.request, noProgress, never);
-  const listed = execFileSync('tar', ['-t', '--quoting-style=literal', '--exclude=.git'], { input: await buffer(archive) });
-  expect(listed.toString('latin1')).toBe(`${name.toString('latin1')}\n`);
+  const tar = await buffer(archive);
+  const listed = execFileSync('tar', ['-t', '--quoting-style=literal', '--exclude=.git'], { input: tar });
+  expect(listed.toString('latin1').split('\n').filter((name) => /[^/]$/u.test(name)).toSorted()).toEqual(names.toSorted());
+  const read: string[] = [];
+  for await (const entry of tarEntries(ReadableStream.from([new Uint8Array(tar)]), never)) {
+    if (entry.kind !== 'file') continue;
+    for await (const _ of entry.content);
+    if (entry.parts[0] !== '.git') read.push(entry.parts.join('/'));
+  }
+  expect(read.toSorted()).toEqual(names.toSorted());
 });
 
 test.each([['of a branch', undefined], ['of an empty repository', []]])(
