@@ -260,6 +260,8 @@ export type TranscriptEntry = {
   /** When it was complete. Of a user's message: when the agent got it, or was sent if the agent never got it. */
   readonly at: Timestamp;
   readonly role: 'user' | 'agent';
+  /** The user who sent it. Null for a message of the agent, or if it is not known. */
+  readonly user_id: string | null;
   readonly text: string;
   /** False for a user's message that the agent has not got: it waits, or was dropped. */
   readonly delivered: boolean;
@@ -275,6 +277,8 @@ export type TranscriptEntry = {
   readonly option_name: string | null;
   /** Who decided; `skep` for a policy or a time limit. Null if the request is open. */
   readonly actor: 'user' | 'agent' | 'skep' | 'runtime' | null;
+  /** The user who decided. Null if it was no user, or is not known. */
+  readonly user_id: string | null;
   /** The reason, as a sentence. */
   readonly status_detail: string | null;
   readonly status_reason: StatusReason | null;
@@ -377,8 +381,12 @@ export interface EventOf<Kind, Data> {
   readonly at: Timestamp;
   readonly conversation_id: string | null;
   readonly sandbox_id: string | null;
+  /** The user who owns the conversation or sandbox. */
+  readonly owner_id: string;
   /** Who caused the event: a user of the API, the agent, Skep itself, or something that the runtime reported. */
   readonly actor: 'user' | 'agent' | 'skep' | 'runtime';
+  /** The user whose request this is: the owner or an administrator. Null if it is no request, or only a later effect of one. */
+  readonly user_id: string | null;
   /** The reason, as a sentence. */
   readonly reason: string | null;
   readonly status_reason: StatusReason | null;

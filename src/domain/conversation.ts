@@ -68,6 +68,8 @@ export interface StartedMessage extends QueuedMessage {
   readonly agent?: TurnPosition | undefined;
   /** True once the user has cancelled its turn. */
   readonly cancelled?: boolean | undefined;
+  /** The id of that user. Absent in older records. */
+  readonly cancelledBy?: string | undefined;
 }
 
 export interface RepositoryLocation {

@@ -66,6 +66,8 @@ interface EventOf<K extends EventKind> {
   readonly conversationId: string | null;
   readonly sandboxId: string | null;
   readonly actor: EventActor;
+  /** The user whose request this is. Null if it is no request, or a later effect of one. */
+  readonly userId: string | null;
   readonly reason: Reason | null;
   readonly data: EventData[K];
 }
@@ -81,11 +83,14 @@ export type EventBody = { [K in EventKind]: Pick<EventOf<K>, 'kind' | 'data'> }[
 export interface EventOrigin {
   readonly at: number;
   readonly actor: EventActor;
+  /** Default: null. */
+  readonly userId?: string | null | undefined;
   readonly reason: Reason | null;
 }
 
-export function eventOf({ id, ownerId, sandboxId }: Conversation, body: EventBody, { at, actor, reason }: EventOrigin): EventDraft {
-  return { ...body, at, ownerId, conversationId: id, sandboxId, actor, reason };
+export function eventOf({ id, ownerId, sandboxId }: Conversation, body: EventBody, origin: EventOrigin): EventDraft {
+  const { at, actor, userId = null, reason } = origin;
+  return { ...body, at, ownerId, conversationId: id, sandboxId, actor, userId, reason };
 }
 
 /** Returns the events of a change of the record's two statuses. `from` is null for a new conversation. */
@@ -103,8 +108,10 @@ export function messageBody({ messageId, message }: QueuedMessage): EventBody {
   return { kind: 'message', data: { messageId, role: 'user', channel: 'answer', text: textOf(message) } };
 }
 
-/** Returns the events of a write of a sandbox. Pool members have no owner, so no event is written for them. */
-export function sandboxMovedEvents(from: Sandbox | null, to: Sandbox, actor: EventActor): readonly EventDraft[] {
+/** Returns the events of a write of a sandbox, by the user if it is a request. Pool members have no owner, so they have no events. */
+export function sandboxMovedEvents(
+  from: Sandbox | null, to: Sandbox, actor: EventActor, userId: string | null = null,
+): readonly EventDraft[] {
   if (isPooled(to)) return [];
   return [
     {
@@ -114,6 +121,7 @@ export function sandboxMovedEvents(from: Sandbox | null, to: Sandbox, actor: Eve
       conversationId: null,
       sandboxId: to.id,
       actor,
+      userId,
       reason: to.statusReason,
       data: { from: from?.status ?? null, to: to.deletedAt === null ? to.status : null, pauseKind: to.pauseKind },
     },

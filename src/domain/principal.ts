@@ -27,8 +27,15 @@ export type KeyAccess = (typeof keyAccesses)[number];
 /** Whose records a caller sees: those of one user, or of all users (null). */
 export type OwnerScope = string | null;
 
-export function scopeOf({ userId, access }: Principal): OwnerScope {
-  return access === 'admin' ? null : userId;
+/** Who asks for a change: the caller of a request, or the id of a user who sees only its own records. */
+export type Caller = string | Pick<Principal, 'userId' | 'access'>;
+
+export function userIdOf(caller: Caller): string {
+  return typeof caller === 'string' ? caller : caller.userId;
+}
+
+export function scopeOf(caller: Caller): OwnerScope {
+  return typeof caller !== 'string' && caller.access === 'admin' ? null : userIdOf(caller);
 }
 
 export function isInScope(ownerId: string, scope: OwnerScope): boolean {

@@ -81,12 +81,13 @@ export interface ReasonData extends ChangeReasonData, ExecutionReasonData, Param
   not_known_to_runtime: None;
   not_in_quarantine: None;
 
-  // What an owner, a rule or somebody else did to a sandbox
-  paused_by_owner: None;
-  resumed_by_owner: None;
+  // What a user, a rule or somebody else did to a sandbox
+  paused_by_owner: None; paused_by_administrator: None;
+  resumed_by_owner: None; resumed_by_administrator: None;
   woken_by_access: None;
   woken_by_conversation: None;
-  deleted_by_owner: None;
+  deleted_by_owner: None; deleted_by_administrator: None;
+  deleted_with_conversation: None;
   /** The store did not know it. Spec and owner are null if the runtime does not know them either. */
   quarantined: { readonly keptForMs: number; readonly specId: string | null; readonly ownerId: string | null };
   adopted: None;

@@ -76,14 +76,19 @@ export function mayTryAgain({ refused }: Sandbox, now: number): boolean {
   return refused === null || refused.retryAt <= now;
 }
 
+/** Returns the reason of a change that the user requested. Only administrators change sandboxes of others. */
+export function reasonOfRequest(change: 'paused' | 'resumed' | 'deleted', { ownerId }: Sandbox, userId: string): Reason {
+  return { code: `${change}_by_${userId === ownerId ? 'owner' : 'administrator'}` };
+}
+
 /** Returns the record of a sandbox that was to be frozen and is to be stopped instead. It stays PAUSED or PAUSING. */
 export function stopFrozen(sandbox: Sandbox, reason: Reason, now: number): Sandbox {
   return nextVersion(sandbox, now, { pauseKind: 'stop', statusReason: reason, statusSince: now });
 }
 
-/** Like {@link stopFrozen}, at the owner's request. Records that the owner paused it, even if somebody else froze it. */
-export function stopFrozenByOwner(sandbox: Sandbox, now: number): Sandbox {
-  const reason: Reason = { code: 'paused_by_owner' };
+/** Like {@link stopFrozen}, at a user's request. Records that the user paused it, even if somebody else froze it. */
+export function stopFrozenByUser(sandbox: Sandbox, userId: string, now: number): Sandbox {
+  const reason = reasonOfRequest('paused', sandbox, userId);
   return { ...stopFrozen(sandbox, reason, now), pausedBy: { ...sandbox.pausedBy, actor: 'user', reason, version: sandbox.version + 1 } };
 }
 

@@ -8,6 +8,7 @@ const plain = sandboxSpec({ id: 'plain', ready: { probe: { kind: 'none' }, withi
 const pooled = sandboxSpec({ id: 'pooled', ready: { probe: { kind: 'none' }, withinMs: 10_000 }, pool: { size: 1 } });
 const hour = 3_600_000;
 const stray = { id: 'sb-stray', spec: plain, sessionApiKey: 'key-of-the-stray', ownerId: 'ann' };
+const root = { userId: 'root', access: 'admin' } as const;
 const asKnown = { ownerId: null, specId: null };
 const problem = (argument: string, reason: object) => ({ code: 'invalid_request', context: { problems: [{ argument, reason }] } });
 
@@ -92,7 +93,7 @@ describe('quarantine', () => {
       await calm();
     }
     expect(w.engine.inspect(stray.id).state).toBe('stopped');
-    expect(await w.sandboxes.adopt(null, stray.id, asKnown)).toMatchObject({ status: 'PAUSED' });
+    expect(await w.sandboxes.adopt(root, stray.id, asKnown)).toMatchObject({ status: 'PAUSED' });
   });
 
   test('drops a sandbox that vanishes before it is stopped, and never reports it as RUNNING', async () => {
@@ -123,7 +124,7 @@ describe('quarantine', () => {
     await look(0);
     await look(2000);
     await look(10 * hour);
-    await sandboxes.adopt(null, stray.id, { ownerId: 'me', specId: 'brief' });
+    await sandboxes.adopt(root, stray.id, { ownerId: 'me', specId: 'brief' });
     await look(7 * hour);
     expect(world.engine.inspect(stray.id).state).toBe('stopped');
     await look(2 * hour);
@@ -134,15 +135,15 @@ describe('quarantine', () => {
 describe('adoption', () => {
   test('is required before a resume, also for an administrator', async () => {
     const { sandboxes, engine } = await withStrays();
-    expect(await codeOf(sandboxes.resume(null, stray.id))).toBe('sandbox_in_quarantine');
+    expect(await codeOf(sandboxes.resume(root, stray.id))).toBe('sandbox_in_quarantine');
     expect(engine.inspect(stray.id).state).toBe('stopped');
-    await sandboxes.adopt(null, stray.id, asKnown);
-    expect(await sandboxes.resume(null, stray.id)).toMatchObject({ ownerId: 'ann', spec: plain, status: 'RUNNING' });
+    await sandboxes.adopt(root, stray.id, asKnown);
+    expect(await sandboxes.resume(root, stray.id)).toMatchObject({ ownerId: 'ann', spec: plain, status: 'RUNNING' });
   });
 
   test('restores the owner, the spec and the key that the runtime knows', async () => {
     const { sandboxes, engine, store, reconciler, clock } = await withStrays();
-    expect(await sandboxes.adopt(null, stray.id, asKnown)).toMatchObject({
+    expect(await sandboxes.adopt(root, stray.id, asKnown)).toMatchObject({
       id: stray.id, ownerId: 'ann', spec: plain, status: 'PAUSED', pauseKind: 'stop', statusReason: { code: 'adopted' }, sessionApiKey: stray.sessionApiKey,
     });
     clock.advance(30 * hour);
@@ -156,18 +157,18 @@ describe('adoption', () => {
   test('uses the given owner and spec, and requires them if the runtime does not know them', async () => {
     const { sandboxes, runtime } = await withStrays();
     runtime.keptLaunch = async () => ({ specId: null, ownerId: null, fixedEnv: {} });
-    await expect(sandboxes.adopt(null, stray.id, asKnown)).rejects.toMatchObject(problem('ownerId', { code: 'not_known_to_runtime' }));
-    await expect(sandboxes.adopt(null, stray.id, { ownerId: 'bob', specId: null })).rejects.toMatchObject(problem('sandboxSpecId', { code: 'not_known_to_runtime' }));
-    expect(await codeOf(sandboxes.adopt(null, stray.id, { ownerId: 'bob', specId: 'none' }))).toBe('invalid_request');
-    expect(await sandboxes.adopt(null, stray.id, { ownerId: 'bob', specId: 'plain' })).toMatchObject({ ownerId: 'bob', spec: plain });
+    await expect(sandboxes.adopt(root, stray.id, asKnown)).rejects.toMatchObject(problem('ownerId', { code: 'not_known_to_runtime' }));
+    await expect(sandboxes.adopt(root, stray.id, { ownerId: 'bob', specId: null })).rejects.toMatchObject(problem('sandboxSpecId', { code: 'not_known_to_runtime' }));
+    expect(await codeOf(sandboxes.adopt(root, stray.id, { ownerId: 'bob', specId: 'none' }))).toBe('invalid_request');
+    expect(await sandboxes.adopt(root, stray.id, { ownerId: 'bob', specId: 'plain' })).toMatchObject({ ownerId: 'bob', spec: plain });
   });
 
   test('succeeds only once, and fails for a sandbox that is not in quarantine', async () => {
     const { sandboxes } = await withStrays();
     const { id } = await sandboxes.start('me', { specId: null });
-    await expect(sandboxes.adopt(null, id, { ownerId: 'you', specId: null })).rejects.toMatchObject(problem('id', { code: 'not_in_quarantine' }));
+    await expect(sandboxes.adopt(root, id, { ownerId: 'you', specId: null })).rejects.toMatchObject(problem('id', { code: 'not_in_quarantine' }));
     expect(await codeOf(sandboxes.adopt('me', stray.id, asKnown)), 'by no administrator').toBe('sandbox_not_found');
-    const both = await Promise.allSettled([sandboxes.adopt(null, stray.id, asKnown), sandboxes.adopt(null, stray.id, { ownerId: 'bob', specId: null })]);
+    const both = await Promise.allSettled([sandboxes.adopt(root, stray.id, asKnown), sandboxes.adopt(root, stray.id, { ownerId: 'bob', specId: null })]);
     expect(both.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
   });
 });

@@ -45,7 +45,7 @@ function recordCases(harness: StoreHarness): ContractCase[] {
         statusReason: explained('it works'),
         startsSandbox: false, endsSandbox: false,
         queue: [someMessage('m2'), someMessage('m3', '')],
-        turn: someMessage('m1'),
+        turn: { ...someMessage('m1'), cancelled: true, cancelledBy: 'root' },
         permission: {
           permissionId: 'p',
           toolCallId: 't',

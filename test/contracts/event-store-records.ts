@@ -1,4 +1,4 @@
-import { deepEqual, equal } from 'node:assert/strict';
+import { deepEqual, equal, ok } from 'node:assert/strict';
 import { unlimited } from '../../src/domain/admission-limits.ts';
 import type { Store } from '../../src/ports/store.ts';
 import type { ContractCase } from './contract.ts';
@@ -30,6 +30,7 @@ export function eventRecordCases(harness: StoreHarness): ContractCase[] {
       deepEqual(outcomes, ['inserted', 'replaced', 'replaced', 'inserted', 'inserted', 'replaced', 'replaced']);
       const written = ['insert', 'admit', 'replace', 'claimFromPool', 'insert 2', 'replace 2', 'replace 3'];
       deepEqual(await texts(store), written);
+      ok((await store.events.read({ ownerId: 'ann' }, 0, 1000)).every(({ userId }) => userId === 'root'));
       deepEqual(woken, written);
     }),
     storeCase(harness, 'writes no event and notifies nobody if the record is not written', async ([store]) => {
@@ -107,7 +108,7 @@ export function eventRecordCases(harness: StoreHarness): ContractCase[] {
 
 /** Returns one event. Its text identifies it, and is also its conversation's id. */
 function note(text: string) {
-  return [someEvent(text, { conversationId: text })];
+  return [someEvent(text, { conversationId: text, userId: 'root' })];
 }
 
 async function texts({ events }: Store): Promise<string[]> {

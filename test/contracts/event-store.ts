@@ -25,7 +25,7 @@ export function eventStoreContract(harness: StoreHarness): ContractCase[] {
 }
 
 const everyKind: readonly EventDraft[] = [
-  eventOf('message', { messageId: 'm', role: 'user', channel: 'answer', text: 'Hello' }, { actor: 'user' }),
+  eventOf('message', { messageId: 'm', role: 'user', channel: 'answer', text: 'Hello' }, { actor: 'user', userId: 'ann' }),
   eventOf('message_chunk', { messageId: 'm', channel: 'thought', text: 'Hel' }),
   eventOf('tool_call', {
     toolCallId: 't',
@@ -77,7 +77,7 @@ function appendCases(harness: StoreHarness): ContractCase[] {
     }),
     storeCase(harness, 'stores special characters and SQL in texts unchanged', async ([{ events }]) => {
       for (const text of hostileTexts) {
-        const place = { ownerId: `owner ${text}`, conversationId: `c ${text}`, sandboxId: `s ${text}`, reason: { code: 'noted', text } as const };
+        const place = { ownerId: `owner ${text}`, conversationId: `c ${text}`, sandboxId: `s ${text}`, userId: `user ${text}`, reason: { code: 'noted', text } as const };
         const content = [{ type: 'text', text }] as const;
         const tool = { toolCallId: text, title: text, toolKind: text, status: 'failed', paths: [text], content } as const;
         const drafts = [someEvent(text, place), eventOf('tool_call', tool, place)];

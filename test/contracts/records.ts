@@ -109,7 +109,7 @@ export function eventOf<K extends EventKind>(
 ): EventDraft {
   const place = { at: someTime, ownerId: 'ann', conversationId: 'conversation-1', sandboxId: 'sandbox-1' };
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the kind and its data go together by the signature
-  return { kind, data, actor: 'agent', reason: null, ...place, ...changes } as EventDraft;
+  return { kind, data, actor: 'agent', userId: null, reason: null, ...place, ...changes } as EventDraft;
 }
 
 export function someApiKey(id: string, changes: Partial<ApiKeyRecord> = {}): ApiKeyRecord {

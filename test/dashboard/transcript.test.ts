@@ -6,7 +6,7 @@ let nextId = 1;
 
 function event<K extends api.Event['kind']>(kind: K, data: Extract<api.Event, { kind: K }>['data']): api.Event {
   const at = '2026-01-01T00:00:00Z';
-  return { id: nextId++, at, kind, data, conversation_id: 'c', sandbox_id: 's', actor: 'agent', reason: null, status_reason: null } as api.Event;
+  return { id: nextId++, at, kind, data, conversation_id: 'c', sandbox_id: 's', owner_id: 'ann', actor: 'agent', user_id: null, reason: null, status_reason: null } as api.Event;
 }
 
 const said = (id: string, text: string) => event('message', { message_id: id, role: 'agent', channel: 'answer', text });
@@ -105,5 +105,11 @@ describe('a transcript', () => {
     expect(transcript.arranged().rows.map((entry) => entry.kind === 'tool' && [entry.call.tool_call_id, entry.call.status])).toEqual([
       ['a', 'completed'], ['c', 'completed'], ['b', 'completed'], ['a', 'completed'],
     ]);
+  });
+
+  test('has the user of each message', () => {
+    const users = ['ann', 'root'].map((user_id) => ({ ...asked(user_id), actor: 'user' as const, user_id }));
+    const { rows, waiting } = transcriptOf(...users, said('b', 'x')).arranged();
+    expect([...waiting, ...rows].map((entry) => entry.kind === 'message' && entry.userId)).toEqual(['ann', 'root', null]);
   });
 });

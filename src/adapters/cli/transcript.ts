@@ -58,10 +58,13 @@ export class Transcript {
 
   #lines(event: CompleteEvent): string[] {
     const because = event.reason === null ? '' : `: ${safeLine(event.reason)}`;
+    // Users other than the owner are named.
+    const other = event.user_id === event.owner_id ? null : event.user_id;
+    const by = other === null ? '' : `, by ${other}`;
     switch (event.kind) {
       case 'message': {
         const { role, channel, text, message_id } = event.data;
-        if (role === 'user') return [this.#style('bold', `> ${safeText(text)}`)];
+        if (role === 'user') return [this.#style('bold', `${other === null ? '' : safeLine(other)}> ${safeText(text)}`)];
         if (!this.#chunked.delete(message_id)) return [this.#messageText(channel, text)];
         this.#closeLine();
         return [];
@@ -73,7 +76,7 @@ export class Transcript {
       case 'permission_requested':
         return this.#questionLines(event);
       case 'permission_answered':
-        return [this.#dimLine(`answer: ${event.data.option_id ?? 'none, the request was withdrawn'}${because}`)];
+        return [this.#dimLine(`answer: ${event.data.option_id ?? 'none, the request was withdrawn'}${by}${because}`)];
       case 'turn_ended':
         this.#calls.clear();
         return event.data.stop_reason === 'end_turn' ? [] : [this.#dimLine(`the turn ended: ${event.data.stop_reason}${because}`)];

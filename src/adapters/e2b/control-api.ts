@@ -85,11 +85,11 @@ const connectBody = z.object({ timeout: seconds.optional(), memory: z.boolean().
 
 /** Resumes the sandbox if it is paused. The timeout can only make it live longer. */
 const connect: Handler = async ({ context, id, body }) => {
-  const { skep, scope } = context;
+  const { skep, scope, principal } = context;
   const { timeout } = parsed(connectBody, 'body', body);
   const found = await skep.sandboxes.get(scope, id);
   const isRunning = found.status === 'RUNNING';
-  const sandbox = isRunning ? found : await skep.sandboxes.resume(scope, id);
+  const sandbox = isRunning ? found : await skep.sandboxes.resume(principal, id);
   const end = expiresAt(sandbox);
   if (timeout !== undefined && end !== null && end < skep.clock.now() + timeout * 1000) {
     await skep.sandboxes.setTimeout(scope, id, timeout * 1000);
@@ -138,9 +138,9 @@ const info: Handler = async ({ context, id }) => {
 };
 
 const kill: Handler = async ({ context, id }) => {
-  const { skep, scope } = context;
+  const { skep, scope, principal } = context;
   await skep.sandboxes.get(scope, id);
-  await skep.sandboxes.delete(scope, id);
+  await skep.sandboxes.delete(principal, id);
 };
 
 const setTimeout: Handler = async ({ context, id, body }) => {
@@ -150,10 +150,10 @@ const setTimeout: Handler = async ({ context, id, body }) => {
 
 /** Pauses the sandbox. Throws if it is already paused, as E2B does; clients then know that the call changed nothing. */
 const pause: Handler = async ({ context, id, body }) => {
-  const { skep: { sandboxes }, scope } = context;
+  const { skep: { sandboxes }, scope, principal } = context;
   const { memory } = parsed(connectBody, 'body', body);
   if ((await sandboxes.get(scope, id)).status === 'PAUSED') throw new Failure('sandbox_not_running', { id, status: 'PAUSED' });
-  await sandboxes.pause(scope, id, memory === false ? 'stop' : undefined);
+  await sandboxes.pause(principal, id, memory === false ? 'stop' : undefined);
 };
 
 const metrics: Handler = async ({ context, id }) => {

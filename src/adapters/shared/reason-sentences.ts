@@ -194,10 +194,14 @@ function withHostMessage(sentence: string, message: string): string {
 /** Why a sandbox was moved, for reasons without data. */
 export const movedBecause = {
   paused_by_owner: () => 'Paused on request.',
+  paused_by_administrator: () => 'Paused by an administrator.',
   resumed_by_owner: () => 'Resumed on request.',
+  resumed_by_administrator: () => 'Resumed by an administrator.',
   woken_by_access: () => 'Resumed because one of its ports was accessed.',
   woken_by_conversation: () => 'Resumed because a conversation needs it.',
   deleted_by_owner: () => 'Deleted on request.',
+  deleted_by_administrator: () => 'Deleted by an administrator.',
+  deleted_with_conversation: () => 'Deleted because the conversation that used it was ended.',
   frozen_outside: () => "It was frozen by something that is not in Skep's records.",
   vanished: () => 'The runtime does not have it any more.',
   host_restarted: () => 'Its host was restarted while it ran.',

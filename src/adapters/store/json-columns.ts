@@ -167,6 +167,7 @@ export const StartedMessageColumn: z.ZodType<StartedMessage> = z.object({
     context: z.string().nullable(),
   }).optional(),
   cancelled: z.boolean().optional(),
+  cancelledBy: z.string().optional(),
   unprompted: z.boolean().optional(),
 });
 

@@ -1,4 +1,4 @@
-import type { OwnerScope } from '../../domain/principal.ts';
+import { type Caller, scopeOf, userIdOf } from '../../domain/principal.ts';
 import { Failure } from '../../domain/failure.ts';
 import type { ConversationUseCaseDeps } from './conversations.ts';
 import { changeConversation, conversationNotFound, requireVisible } from './conversation-records.ts';
@@ -7,11 +7,12 @@ import { getConversation, type ConversationView } from './get-conversation.ts';
 /** Throws `conversation_not_found`, `permission_not_found` (it is no longer open), `invalid_request` (no such option). */
 export async function answerPermission(
   deps: ConversationUseCaseDeps,
-  scope: OwnerScope,
+  caller: Caller,
   id: string,
   permissionId: string,
   optionId: string,
 ): Promise<ConversationView> {
+  const scope = scopeOf(caller);
   const written = await changeConversation(deps, id, (conversation) => {
     requireVisible(conversation, scope);
     const { permission } = conversation;
@@ -23,6 +24,7 @@ export async function answerPermission(
     return {
       to: { permission: null, executionStatus: 'running' },
       actor: 'user',
+      userId: userIdOf(caller),
       reason: null,
       events: [{ kind: 'permission_answered', data: { permissionId, optionId } }],
     };

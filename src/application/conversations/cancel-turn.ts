@@ -1,5 +1,5 @@
 import type { Conversation } from '../../domain/conversation.ts';
-import type { OwnerScope } from '../../domain/principal.ts';
+import { type Caller, scopeOf, userIdOf } from '../../domain/principal.ts';
 import { changeConversation, type ConversationChange, requireVisible } from './conversation-records.ts';
 import type { ConversationUseCaseDeps } from './conversations.ts';
 import { type ConversationView, getConversation } from './get-conversation.ts';
@@ -9,28 +9,31 @@ import { type ConversationView, getConversation } from './get-conversation.ts';
  * turn, and withdraws the message if it is queued. Throws `conversation_not_found`.
  */
 export async function cancelTurn(
-  deps: ConversationUseCaseDeps, scope: OwnerScope, id: string, messageId: string | null = null,
+  deps: ConversationUseCaseDeps, caller: Caller, id: string, messageId: string | null = null,
 ): Promise<ConversationView> {
+  const scope = scopeOf(caller);
+  const userId = userIdOf(caller);
   if (messageId !== null) {
     await changeConversation(deps, id, (conversation) => {
       requireVisible(conversation, scope);
-      return withdraw(conversation, messageId);
+      return withdraw(conversation, messageId, userId);
     });
   }
   const view = await getConversation(deps, scope, id);
   const { turn } = view.conversation;
-  if (turn !== null && (messageId ?? turn.messageId) === turn.messageId) await deps.reconciler.cancel(id, turn.messageId);
+  if (turn !== null && (messageId ?? turn.messageId) === turn.messageId) await deps.reconciler.cancel(id, turn.messageId, userId);
   return view;
 }
 
 /** Returns the change that takes the message out of the queue; null if it is not queued. Its turn ends before it begins. */
-function withdraw({ queue, statusReason }: Conversation, messageId: string): ConversationChange | null {
+function withdraw({ queue, statusReason }: Conversation, messageId: string, userId: string): ConversationChange | null {
   const left = queue.filter((queued) => queued.messageId !== messageId);
   if (left.length === queue.length) return null;
   const isNoneWaiting = left.length === 0 && statusReason?.code === 'message_waiting';
   return {
     to: { queue: left, statusReason: isNoneWaiting ? null : statusReason },
     actor: 'user',
+    userId,
     reason: { code: 'message_withdrawn' },
     events: [{ kind: 'turn_ended', data: { messageId, stopReason: 'cancelled' } }],
   };

@@ -98,12 +98,13 @@ export class ConversationReconciler {
    * Asks the agent to stop the turn of the message, and writes this into the record, for a turn that continues later. If the turn does not
    * run here, its open permission request is withdrawn.
    */
-  async cancel(id: string, messageId: string): Promise<void> {
-    const runsHere = this.#turns.cancel(id, messageId);
+  async cancel(id: string, messageId: string, userId: string): Promise<void> {
+    const runsHere = this.#turns.cancel(id, messageId, userId);
     await changeConversation(this.#deps, id, ({ turn, permission }) => {
       if (turn?.messageId !== messageId || turn.cancelled === true) return null;
       const withdrawn = runsHere ? null : permissionWithdrawal(permission);
-      return { actor: 'user', reason: null, ...withdrawn, to: { ...withdrawn?.to, turn: { ...turn, cancelled: true } } };
+      const to = { ...withdrawn?.to, turn: { ...turn, cancelled: true, cancelledBy: userId } };
+      return { actor: 'user', reason: null, ...withdrawn, to };
     });
     this.enqueue(id);
   }
@@ -155,7 +156,9 @@ export class ConversationReconciler {
     const mayDelete = !stays && (endsSandbox || ended === 'removedAt');
     await sandboxEnds.runExclusive(sandboxId, async () => {
       const isUnused = mayDelete && (await store.conversations.findUsing(sandboxId)).every((other) => other.id === id);
-      if (isUnused && (await conversationSandboxes.find(conversation)) !== null) await sandboxes.delete(ownerId, sandboxId);
+      if (isUnused && (await conversationSandboxes.find(conversation)) !== null) {
+        await sandboxes.delete(ownerId, sandboxId, { code: 'deleted_with_conversation' });
+      }
       await changeConversation(this.#deps, id, ({ [ended]: endedAt, deletedAt, statusReason: before }) => {
         if (endedAt !== null || (ended === 'releasedAt' && deletedAt !== null)) return null;
         const statusReason = reason ?? (before?.code === 'keeping_changes' ? null : before);

@@ -36,7 +36,8 @@ export async function writeConversation(
     if (from === null || changed === null) return { kind: 'left' };
     const at = clock.now();
     const to: Conversation = { ...from, ...changed.to, version: from.version + 1, updatedAt: at };
-    const origin = { at, actor: changed.actor, reason: changed.reason };
+    const { actor, userId = null, reason } = changed;
+    const origin = { at, actor, userId, reason };
     const events = [...(changed.events ?? []).map((body) => eventOf(to, body, origin)), ...statusEvents(from, to, origin)];
     const outcome = await store.conversations.replace(to, events, claim, changed.usesSandbox === true ? at : undefined);
     if (outcome.kind === 'stale') continue;
@@ -44,7 +45,7 @@ export async function writeConversation(
     if (outcome.kind !== 'replaced') return outcome;
     if (from.startStatus !== to.startStatus || from.executionStatus !== to.executionStatus) {
       const statuses = { conversation: id, from: from.startStatus, to: to.startStatus, execution: to.executionStatus };
-      logger.info({ ...statuses, reason: to.statusReason }, 'conversation changed its status');
+      logger.info({ ...statuses, actor, user: userId, reason: to.statusReason }, 'conversation changed its status');
     }
     return { kind: 'written', conversation: to };
   }

@@ -29,7 +29,7 @@ export class ConversationSandboxes {
   /** Resumes the sandbox. Throws the failures of `Sandboxes.resume` except `sandbox_busy`: the next step checks the sandbox again. */
   async resume({ ownerId, sandboxId }: Conversation): Promise<void> {
     try {
-      await this.#deps.sandboxes.resume(ownerId, sandboxId, { actor: 'skep', reason: { code: 'woken_by_conversation' } });
+      await this.#deps.sandboxes.resume(ownerId, sandboxId, { code: 'woken_by_conversation' });
     } catch (error) {
       if (!isFailureOf(error, 'sandbox_busy')) throw error;
     }

@@ -43,7 +43,8 @@ export const conversationUseCases = {
 };
 
 /**
- * The use cases of conversations. `start` takes the owner, the others the caller's scope. Conversations outside the scope are not found.
+ * The use cases of conversations. `start` takes the owner, the others the caller or its scope. Conversations outside the scope are not
+ * found.
  */
 export type Conversations = Bound<typeof conversationUseCases>;
 

@@ -22,6 +22,8 @@ export type TranscriptEntry = MessageEntry | ({ readonly at: number } & (
 interface PermissionAnswer {
   readonly option: PermissionOption | null;
   readonly actor: EventActor;
+  /** The user who gave it. Null if it was no user, or is not known. */
+  readonly userId: string | null;
   readonly reason: Reason | null;
 }
 
@@ -30,6 +32,8 @@ interface MessageEntry {
   readonly kind: 'message';
   readonly at: number;
   readonly role: MessageRole;
+  /** The user who sent it. Null for a message of the agent, or if it is not known. */
+  readonly userId: string | null;
   readonly text: string;
   /** False for a message of the user that the agent has not got: it still waits, or was dropped. */
   readonly isDelivered: boolean;
@@ -60,10 +64,10 @@ async function* entriesOf(events: AsyncIterable<Event>): AsyncGenerator<Transcri
   const requests = new Map<string, PermissionRequest & { readonly at: number }>();
   /** Tool calls that have not ended. Each of their events contains the full state. */
   const open = new Map<string, TranscriptEntry>();
-  for await (const { at, actor, reason, ...event } of events) {
+  for await (const { at, actor, userId, reason, ...event } of events) {
     if (event.kind === 'message' && event.data.channel === 'answer') {
       const { messageId, role, text } = event.data;
-      const entry: MessageEntry = { kind: 'message', at, role, text, isDelivered: role === 'agent' };
+      const entry: MessageEntry = { kind: 'message', at, role, userId, text, isDelivered: role === 'agent' };
       if (role === 'user') queued.set(messageId, entry);
       else yield entry;
     } else if (event.kind === 'turn_started') {
@@ -76,7 +80,7 @@ async function* entriesOf(events: AsyncIterable<Event>): AsyncGenerator<Transcri
       if (request === undefined) continue;
       requests.delete(permissionId);
       const option = request.options.find((one) => one.optionId === optionId) ?? null;
-      yield { kind: 'permission', at, title: request.title, answer: { option, actor, reason } };
+      yield { kind: 'permission', at, title: request.title, answer: { option, actor, userId, reason } };
     } else if (event.kind === 'tool_call') {
       const { toolCallId, title, toolKind, status, paths, content } = event.data;
       const failure = status === 'failed' ? textOf(content) : null;

@@ -1,4 +1,4 @@
-import type { OwnerScope } from '../../domain/principal.ts';
+import { type Caller, scopeOf, userIdOf } from '../../domain/principal.ts';
 import { messageRefusal } from '../../domain/conversation-next-step.ts';
 import type { Conversation, Message } from '../../domain/conversation.ts';
 import { messageBody } from '../../domain/event.ts';
@@ -21,12 +21,13 @@ export interface SentMessage {
  */
 export async function sendMessage(
   deps: ConversationUseCaseDeps,
-  scope: OwnerScope,
+  caller: Caller,
   id: string,
   message: Message,
   claim?: IdempotencyClaim,
 ): Promise<SentMessage> {
   const { store, reconciler, random, specs } = deps;
+  const scope = scopeOf(caller);
   const { sandboxId, sandboxSpecId } = await getVisibleConversation(store, scope, id);
   const sandbox = await store.sandboxes.find(sandboxId);
   const spec = specs.find(sandboxSpecId) ?? null;
@@ -37,7 +38,13 @@ export async function sendMessage(
     requireVisible(conversation, scope);
     const reason = messageRefusal(conversation, message, sandbox, spec);
     if (reason !== null) throw new Failure('conversation_not_ready', { id, reason });
-    return { to: { queue: [...conversation.queue, queued] }, actor: 'user' as const, reason: null, events: [messageBody(queued)] };
+    return {
+      to: { queue: [...conversation.queue, queued] },
+      actor: 'user' as const,
+      userId: userIdOf(caller),
+      reason: null,
+      events: [messageBody(queued)],
+    };
   };
   // A repeated request is answered even if the memory is full.
   if (claim === undefined || (await store.conversations.findClaim(claim)) === null) deps.agentMemory.check();

@@ -47,7 +47,7 @@ export async function startConversation(
   const earlier = claim === undefined ? null : await store.conversations.findClaim(claim);
   if (earlier !== null) return await outcomeOfEarlier(deps, ownerId, earlier, claim);
   const conversation = await toConversation(deps, ownerId, asked, patterns);
-  const origin = { at: conversation.createdAt, actor: 'user', reason: null } as const;
+  const origin = { at: conversation.createdAt, actor: 'user', userId: ownerId, reason: null } as const;
   const messages = conversation.queue.map((queued) => eventOf(conversation, messageBody(queued), origin));
   const events = [...statusEvents(null, conversation, origin), ...messages];
   const outcome = await reconciler.runFirstStep(conversation.id, async () => {

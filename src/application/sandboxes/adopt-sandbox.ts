@@ -1,7 +1,7 @@
 import { sandboxMovedEvents } from '../../domain/event.ts';
 import { Failure } from '../../domain/failure.ts';
 import { adopt, isQuarantined } from '../../domain/quarantine.ts';
-import { isUserId, type OwnerScope } from '../../domain/principal.ts';
+import { type Caller, isUserId, scopeOf, userIdOf } from '../../domain/principal.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { SandboxUseCaseDeps } from './sandboxes.ts';
 import { getSandbox } from './sandbox-records.ts';
@@ -17,10 +17,10 @@ export interface Adoption {
  * `sandbox_not_found` if it is not in the scope, `sandbox_busy` while it is being stopped, and failures of the runtime. Throws
  * `invalid_request` if it is not in quarantine, if the spec does not exist, if owner or spec are unknown, or if the owner is no user id.
  */
-export async function adoptSandbox(deps: SandboxUseCaseDeps, scope: OwnerScope, id: string, given: Adoption): Promise<Sandbox> {
+export async function adoptSandbox(deps: SandboxUseCaseDeps, caller: Caller, id: string, given: Adoption): Promise<Sandbox> {
   const { store, runtime, specs, clock } = deps;
   for (;;) {
-    const sandbox = await getSandbox(store, scope, id);
+    const sandbox = await getSandbox(store, scopeOf(caller), id);
     if (!isQuarantined(sandbox)) throw invalidArgument('id', 'not_in_quarantine');
     const kept = await runtime.keptLaunch(sandbox.instanceId);
     const ownerId = given.ownerId ?? kept?.ownerId ?? null;
@@ -32,7 +32,8 @@ export async function adoptSandbox(deps: SandboxUseCaseDeps, scope: OwnerScope, 
     const sessionApiKey = kept?.fixedEnv[spec.sessionKeyEnv] ?? sandbox.sessionApiKey;
     const to = adopt(sandbox, { ownerId, sessionApiKey }, spec, clock.now());
     if (to === null) throw new Failure('sandbox_busy', { id, status: sandbox.status });
-    if ((await store.sandboxes.replace(to, sandboxMovedEvents(null, to, 'user'))).kind === 'replaced') return to;
+    const events = sandboxMovedEvents(null, to, 'user', userIdOf(caller));
+    if ((await store.sandboxes.replace(to, events)).kind === 'replaced') return to;
   }
 }
 

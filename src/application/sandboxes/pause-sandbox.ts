@@ -1,6 +1,6 @@
-import type { OwnerScope } from '../../domain/principal.ts';
+import { type Caller, type OwnerScope, scopeOf, userIdOf } from '../../domain/principal.ts';
 import { Failure } from '../../domain/failure.ts';
-import { applyTransition, stopFrozenByOwner } from '../../domain/sandbox-lifecycle.ts';
+import { applyTransition, reasonOfRequest, stopFrozenByUser } from '../../domain/sandbox-lifecycle.ts';
 import type { PauseKind, Sandbox } from '../../domain/sandbox.ts';
 import { waitAtMost } from '../timers.ts';
 import type { SandboxUseCaseDeps } from './sandboxes.ts';
@@ -12,7 +12,9 @@ import { getSandbox, writeSandbox } from './sandbox-records.ts';
  * frozen if `asked` is `stop`. Without `asked`, freezes the sandbox if the runtime can, and stops it otherwise. Throws
  * `sandbox_not_found`, `sandbox_not_running`, `sandbox_busy`, `freeze_unsupported`, `runtime_unavailable` or `runtime_timeout`.
  */
-export async function pauseSandbox(deps: SandboxUseCaseDeps, scope: OwnerScope, id: string, asked?: PauseKind): Promise<Sandbox> {
+export async function pauseSandbox(deps: SandboxUseCaseDeps, caller: Caller, id: string, asked?: PauseKind): Promise<Sandbox> {
+  const scope = scopeOf(caller);
+  const userId = userIdOf(caller);
   const { name: runtime, capabilities: { freeze: canFreeze } } = deps.runtime;
   for (;;) {
     const sandbox = await getSandbox(deps.store, scope, id);
@@ -20,16 +22,17 @@ export async function pauseSandbox(deps: SandboxUseCaseDeps, scope: OwnerScope, 
     const now = deps.clock.now();
     if (status === 'STARTING' || status === 'RESUMING') throw new Failure('sandbox_busy', { id, status });
     if (asked === 'stop' && sandbox.pauseKind === 'freeze' && (status === 'PAUSED' || status === 'PAUSING')) {
-      if (!(await writeSandbox(deps, sandbox, stopFrozenByOwner(sandbox, now), 'user'))) continue;
+      if (!(await writeSandbox(deps, sandbox, stopFrozenByUser(sandbox, userId, now), 'user', userId))) continue;
       if (status === 'PAUSED') return await awaitStop(deps, scope, id);
     } else if (status === 'PAUSED') {
       return sandbox;
     } else if (status !== 'PAUSING') {
       const pauseKind = asked ?? (canFreeze ? 'freeze' : 'stop');
       if (pauseKind === 'freeze' && !canFreeze) throw new Failure('freeze_unsupported', { runtime });
-      const next = applyTransition(sandbox, 'pause', 'user', { now, reason: { code: 'paused_by_owner' }, pauseKind });
+      const reason = reasonOfRequest('paused', sandbox, userId);
+      const next = applyTransition(sandbox, 'pause', 'user', { now, reason, pauseKind });
       if (next === null) throw new Failure('sandbox_not_running', { id, status });
-      if (!(await writeSandbox(deps, sandbox, next, 'user'))) continue;
+      if (!(await writeSandbox(deps, sandbox, next, 'user', userId))) continue;
     }
     const paused = await reconcileUntil(deps, scope, id, 'PAUSED');
     // If the runtime refused to stop a sandbox that it had frozen, it is PAUSED, but not as asked.

@@ -130,10 +130,11 @@ async function awaitResumed(deps: SandboxUseCaseDeps, id: string): Promise<Sandb
 /** Resumes the sandbox by the rule of its spec. If a pause is in progress, waits for its end first. */
 async function resumeWithin(deps: SandboxUseCaseDeps, id: string): Promise<Sandbox> {
   const until = deps.clock.now() + wakeWithinMs;
-  const resumer = { actor: 'skep', reason: { code: 'woken_by_access' } } as const;
   for (let tries = 1; ; tries += 1) {
-    const { status } = await getSandbox(deps.store, null, id);
-    const sandbox = status === 'PAUSING' ? await reconcileUntil(deps, null, id, 'PAUSED') : await resumeSandbox(deps, null, id, resumer);
+    const { status, ownerId } = await getSandbox(deps.store, null, id);
+    const sandbox = status === 'PAUSING'
+      ? await reconcileUntil(deps, null, id, 'PAUSED')
+      : await resumeSandbox(deps, ownerId, id, { code: 'woken_by_access' });
     if (sandbox.status === 'RUNNING') return sandbox;
     if (tries === maxTries || deps.clock.now() >= until) throw new Failure('sandbox_busy', { id, status: sandbox.status });
   }

@@ -1,8 +1,9 @@
 import { isWorking } from '../../domain/conversation-next-step.ts';
-import { type EventActor, sandboxMovedEvents } from '../../domain/event.ts';
+import { type EventActor, type EventOrigin, sandboxMovedEvents } from '../../domain/event.ts';
 import { Failure, isFailureOf } from '../../domain/failure.ts';
-import { applyTransition, type SandboxTransition, type TransitionChange } from '../../domain/sandbox-lifecycle.ts';
-import { isInScope, type OwnerScope } from '../../domain/principal.ts';
+import { applyTransition, reasonOfRequest, type SandboxTransition, type TransitionChange } from '../../domain/sandbox-lifecycle.ts';
+import { type Caller, isInScope, type OwnerScope, userIdOf } from '../../domain/principal.ts';
+import type { Reason } from '../../domain/reason.ts';
 import { isPooled, type Sandbox } from '../../domain/sandbox.ts';
 import type { Logger } from '../../ports/logger.ts';
 import type { Store } from '../../ports/store.ts';
@@ -31,13 +32,22 @@ export async function isInUse({ store, executionReconciler }: SandboxDeps, sandb
   return (await store.conversations.findUsing(sandbox.id)).some(isWorking) || (await executionReconciler.keepsAwake(sandbox));
 }
 
-/** Writes the changed sandbox with its event. Returns false if somebody else wrote first. */
+/** Returns who changes the sandbox, and why: Skep itself for the given reason, or the caller if there is none. */
+export function originOf(
+  change: 'resumed' | 'deleted', sandbox: Sandbox, caller: Caller, ownReason?: Reason,
+): Required<Omit<EventOrigin, 'at'>> & { readonly reason: Reason } {
+  if (ownReason !== undefined) return { actor: 'skep', userId: null, reason: ownReason };
+  const userId = userIdOf(caller);
+  return { actor: 'user', userId, reason: reasonOfRequest(change, sandbox, userId) };
+}
+
+/** Writes the changed sandbox with its event. `userId` is that of the event. Returns false if somebody else wrote first. */
 export async function writeSandbox(
-  { store, logger, startStatistics }: SandboxDeps, from: Sandbox, to: Sandbox, actor: EventActor,
+  { store, logger, startStatistics }: SandboxDeps, from: Sandbox, to: Sandbox, actor: EventActor, userId: string | null = null,
 ): Promise<boolean> {
-  const { kind } = await store.sandboxes.replace(to, sandboxMovedEvents(from, to, actor));
+  const { kind } = await store.sandboxes.replace(to, sandboxMovedEvents(from, to, actor, userId));
   if (kind === 'stale') return false;
-  logStatusChange(logger, from, to, actor);
+  logStatusChange(logger, from, to, actor, userId);
   startStatistics.note(from, to);
   return true;
 }
@@ -54,9 +64,12 @@ export async function recordTransition(
   if (next !== null) await writeSandbox(deps, sandbox, next, actor);
 }
 
-export function logStatusChange(logger: Logger, from: Sandbox | null, to: Sandbox, actor: EventActor): void {
+export function logStatusChange(
+  logger: Logger, from: Sandbox | null, to: Sandbox, actor: EventActor, userId: string | null = null,
+): void {
   const status = to.deletedAt === null ? to.status : 'deleted';
-  const fields = { sandbox: to.id, from: from?.status ?? null, to: status, pause_kind: to.pauseKind, actor, reason: to.statusReason };
+  const moved = { sandbox: to.id, from: from?.status ?? null, to: status, pause_kind: to.pauseKind };
+  const fields = { ...moved, actor, user: userId, reason: to.statusReason };
   const isLost = status === 'ERROR' || status === 'MISSING';
   logger[isLost ? 'warn' : 'info'](fields, 'sandbox changed its status');
 }

@@ -54,7 +54,7 @@ export const sandboxUseCases = {
   createPortLink,
 };
 
-/** The use cases of sandboxes. A start takes the owner, the others the caller's scope. Sandboxes outside the scope are not found. */
+/** The use cases of sandboxes. A start takes the owner, the others the caller or its scope. Sandboxes outside the scope are not found. */
 export type Sandboxes = Bound<typeof sandboxUseCases>;
 
 /** The deps that the use cases of sandboxes, the reconciler and the services of the sweep share. */

@@ -62,18 +62,19 @@ async function startOnce(deps: SandboxUseCaseDeps, asked: Omit<NewSandbox, 'sess
   const { store, pool, diskWatch: { pressure }, random } = deps;
   const limits = { ...deps.limits, diskUsedPercent: pressure?.limitPercent };
   for await (const { member, sandbox } of pool.candidates(asked)) {
-    const outcome = await store.sandboxes.claimFromPool(sandbox, member, limits, claim, sandboxMovedEvents(null, sandbox, 'user'));
+    const events = sandboxMovedEvents(null, sandbox, 'user', asked.ownerId);
+    const outcome = await store.sandboxes.claimFromPool(sandbox, member, limits, claim, events);
     if (outcome.kind === 'stale') continue;
     if (outcome.kind === 'inserted') pool.claimed(asked.spec.id);
     return started(deps, sandbox, outcome);
   }
   const cold = newSandbox({ ...asked, sessionApiKey: random.secret() });
-  return started(deps, cold, await store.sandboxes.insert(cold, limits, claim, sandboxMovedEvents(null, cold, 'user')));
+  return started(deps, cold, await store.sandboxes.insert(cold, limits, claim, sandboxMovedEvents(null, cold, 'user', cold.ownerId)));
 }
 
 function started({ reconciler, logger, startStatistics }: SandboxUseCaseDeps, sandbox: Sandbox, outcome: InsertOutcome): Started {
   if (outcome.kind !== 'inserted') return outcome;
-  logStatusChange(logger, null, sandbox, 'user');
+  logStatusChange(logger, null, sandbox, 'user', sandbox.ownerId);
   startStatistics.note(null, sandbox);
   reconciler.enqueue(sandbox.id);
   return { kind: 'started', sandbox };

@@ -1,6 +1,6 @@
 import type { api, Conversation } from '../../client/index.ts';
 import { clockTime, readableName } from '../format.ts';
-import { canChange } from '../session.ts';
+import { canChange, currentSession } from '../session.ts';
 import { ActionButton } from '../ui/actions.tsx';
 import { Status } from '../ui/controls.tsx';
 import { diffLines, DiffView } from '../ui/diff.tsx';
@@ -33,11 +33,12 @@ export function EntryRow(props: EntryProps) {
 
 type Of<K extends Entry['kind']> = EntryProps & { readonly entry: Extract<Entry, { readonly kind: K }> };
 
-function MessageRow({ entry: { role, text, at, fate } }: Of<'message'>) {
+function MessageRow({ entry: { role, userId, text, at, fate } }: Of<'message'>) {
+  const user = userId === null || userId === currentSession().me.user_id ? 'You' : userId;
   return (
     <article class={`said ${role}`}>
       <header>
-        <b>{role === 'user' ? 'You' : 'Agent'}</b>
+        <b>{role === 'user' ? user : 'Agent'}</b>
         <time dateTime={at}>{clockTime(at)}</time>
         {fate !== undefined && <span class="tag">{fate}</span>}
       </header>

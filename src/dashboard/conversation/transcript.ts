@@ -15,6 +15,8 @@ export interface MessageEntry {
   readonly key: string;
   readonly at: string;
   readonly role: 'user' | 'agent';
+  /** The user who sent it; null for the agent, or if it is not known. */
+  readonly userId: string | null;
   readonly channel: 'answer' | 'thought';
   text: string;
   isWhole: boolean;
@@ -107,17 +109,17 @@ export class Transcript {
     this.workTree ??= older.workTree;
   }
 
-  #addMessage({ at, data }: api.MessageEvent): void {
-    const known = this.#byKey.get(data.message_id);
-    if (known?.kind === 'message') Object.assign(known, { text: data.text, isWhole: true });
-    else this.#add({ kind: 'message', key: data.message_id, at, role: data.role, channel: data.channel, text: data.text, isWhole: true });
+  #addMessage({ at, user_id: userId, data: { message_id: key, role, channel, text } }: api.MessageEvent): void {
+    const known = this.#byKey.get(key);
+    if (known?.kind === 'message') Object.assign(known, { text, isWhole: true });
+    else this.#add({ kind: 'message', key, at, role, userId, channel, text, isWhole: true });
   }
 
-  #addChunk({ at, data }: api.MessageChunkEvent): void {
-    const known = this.#byKey.get(data.message_id);
+  #addChunk({ at, data: { message_id: key, channel, text } }: api.MessageChunkEvent): void {
+    const known = this.#byKey.get(key);
     if (known?.kind !== 'message') {
-      this.#add({ kind: 'message', key: data.message_id, at, role: 'agent', channel: data.channel, text: data.text, isWhole: false });
-    } else if (!known.isWhole) known.text += data.text;
+      this.#add({ kind: 'message', key, at, role: 'agent', userId: null, channel, text, isWhole: false });
+    } else if (!known.isWhole) known.text += text;
   }
 
   #addCall({ id, at, data }: api.ToolCallEvent): void {

@@ -66,10 +66,10 @@ function History({ sandbox }: { readonly sandbox: api.Sandbox }) {
       <Loaded resource={resource} rows={3}>
         {(moves) => (
           <ol class="rows">
-            {moves.map(({ id, at, data, actor, reason }) => (
+            {moves.map(({ id, at, data, actor, user_id: user, reason }) => (
               <li key={id}>
                 <Status value={data.to ?? 'deleted'} label={sandboxStatusName(data.to ?? 'deleted', data.pause_kind)} />
-                <span class="dim">{actorNames[actor]}</span>
+                <span class="dim">{user === null ? actorNames[actor] : `by ${user}`}</span>
                 <Time at={at} />
                 {reason !== null && <p>{reason}</p>}
               </li>

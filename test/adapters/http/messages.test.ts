@@ -134,7 +134,7 @@ test('a permission request can be answered once, by its owner, with one of its o
   expect(asked).toMatchObject({ title: 'Write a file', tool_call_id: 'call-1', options: [{ option_id: 'yes', name: 'Yes', kind: 'allow_once' }, { option_id: 'no' }] });
   expect(await world.ann('GET', `${conversations}/${id}`)).toMatchObject({ body: { execution_status: 'waiting_for_permission' } });
   expect(items(await world.ann('GET', `${conversations}/${id}/transcript?format=json`)).at(-1)).toEqual({
-    kind: 'permission', at: expect.any(String), title: 'Write a file', decision: 'open', option_name: null, actor: null, status_detail: null, status_reason: null,
+    kind: 'permission', at: expect.any(String), title: 'Write a file', decision: 'open', option_name: null, actor: null, user_id: null, status_detail: null, status_reason: null,
   });
   expect((await world.ann('GET', `${conversations}/${id}/transcript`)).body).toMatch(/\n- Permission for `Write a file`: waits for an answer\.\n$/);
   const path = `${conversations}/${id}/permissions/${String(asked?.['permission_id'])}`;
@@ -149,7 +149,7 @@ test('a permission request can be answered once, by its owner, with one of its o
   expect(await eventsOf(id, 'permission_answered')).toMatchObject([{ option_id: 'yes' }]);
   expect(await world.ann('POST', path, { option_id: 'no' })).toMatchObject({ status: 404, body: { code: 'permission_not_found' } });
   expect(items(await world.ann('GET', `${conversations}/${id}/transcript?format=json`))[1]).toEqual({
-    kind: 'permission', at: expect.any(String), title: 'Write a file', decision: 'allowed', option_name: 'Yes', actor: 'user', status_detail: null, status_reason: null,
+    kind: 'permission', at: expect.any(String), title: 'Write a file', decision: 'allowed', option_name: 'Yes', actor: 'user', user_id: 'ann', status_detail: null, status_reason: null,
   });
   const { body: markdown } = await world.ann('GET', `${conversations}/${id}/transcript`);
   expect(markdown).toMatch(/\n> ask\n\n- Permission for `Write a file`: allowed by the user \(`Yes`\)\.\n\n## Agent/);

@@ -203,7 +203,7 @@ describe('the OpenAPI document', () => {
     ]);
     expect(schemas['AppConversationStartRequest']?.required).toBeUndefined();
     expect(schemas['ToolCallEvent']?.required).toEqual(
-      ['id', 'at', 'conversation_id', 'sandbox_id', 'actor', 'reason', 'status_reason', 'kind', 'data'],
+      ['id', 'at', 'conversation_id', 'sandbox_id', 'owner_id', 'actor', 'user_id', 'reason', 'status_reason', 'kind', 'data'],
     );
     expect(schemas['Event']).toMatchObject({
       discriminator: { propertyName: 'kind', mapping: { tool_call: '#/components/schemas/ToolCallEvent' } },

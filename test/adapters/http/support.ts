@@ -21,7 +21,7 @@ export async function logged(world: World, wanted: Readonly<Record<string, unkno
 /** A part of a message of an agent. */
 export function chunk(conversationId: string, text: string): EventDraft {
   return {
-    kind: 'message_chunk', at: Date.now(), ownerId: 'ann', conversationId, sandboxId: null, actor: 'agent', reason: null,
+    kind: 'message_chunk', at: Date.now(), ownerId: 'ann', conversationId, sandboxId: null, actor: 'agent', userId: null, reason: null,
     data: { messageId: 'msg-1', channel: 'answer', text },
   };
 }

@@ -57,15 +57,15 @@ describe('wake on access', () => {
 
   test('a client that may not resume a sandbox waits for its resume, and does not undo a pause after it', async () => {
     const { sandboxes } = world.skep;
-    await sandboxes.resume(null, frozen);
-    await sandboxes.pause(null, frozen, 'stop');
-    const resumed = sandboxes.resume(null, frozen);
+    await sandboxes.resume('ann', frozen);
+    await sandboxes.pause('ann', frozen, 'stop');
+    const resumed = sandboxes.resume('ann', frozen);
     await until(statusOf, (status) => status === 'RESUMING');
     const stranger = {
       key: null,
       identify: async () => {
         await resumed;
-        await sandboxes.pause(null, frozen, 'freeze');
+        await sandboxes.pause('ann', frozen, 'freeze');
         throw new Failure('unauthorized', {});
       },
     };

@@ -72,7 +72,7 @@ export async function createWorld({ specs = [guestSpec], proxy: proxyOptions = {
     },
     async close() {
       await Promise.all([api.close(), proxy.close()]);
-      for (const { id } of (await skep.sandboxes.search(null, {}, { after: null, limit: 100 })).items) await skep.sandboxes.delete(null, id);
+      for (const { id, ownerId } of (await skep.sandboxes.search(null, {}, { after: null, limit: 100 })).items) await skep.sandboxes.delete(ownerId, id);
       await skep.close();
       await removeFolder(root);
     },

@@ -13,11 +13,11 @@ const share = () => new AgentMemory(2 ** 30, createManualClock()).share();
 
 function call(title: string): EventDraft {
   const data = { toolCallId: title, title, toolKind: 'other', status: 'pending', paths: [], content: [] } as const;
-  return { kind: 'tool_call', data, at: 0, ownerId: 'me', conversationId: 'conv', sandboxId: null, actor: 'agent', reason: null };
+  return { kind: 'tool_call', data, at: 0, ownerId: 'me', conversationId: 'conv', sandboxId: null, actor: 'agent', userId: null, reason: null };
 }
 
 function chunk(messageId: string, text: string): EventDraft {
-  return { kind: 'message_chunk', data: { messageId, channel: 'answer', text }, at: 0, ownerId: 'me', conversationId: 'conv', sandboxId: null, actor: 'agent', reason: null };
+  return { kind: 'message_chunk', data: { messageId, channel: 'answer', text }, at: 0, ownerId: 'me', conversationId: 'conv', sandboxId: null, actor: 'agent', userId: null, reason: null };
 }
 
 const titleOf = ({ kind, data }: EventDraft): string => (kind === 'tool_call' ? data.title : kind === 'message_chunk' ? data.text : kind);

@@ -141,7 +141,7 @@ describe('the event stream', () => {
         const events = await store.events.read(filter, after, limit);
         if (filter.kinds?.includes('plan') === true && interfere) {
           interfere = false;
-          await store.events.append([{ kind: 'plan', data: { entries: [] }, at: 0, ownerId: 'me', conversationId: filter.conversationId ?? null, sandboxId: null, actor: 'agent', reason: null }]);
+          await store.events.append([{ kind: 'plan', data: { entries: [] }, at: 0, ownerId: 'me', conversationId: filter.conversationId ?? null, sandboxId: null, actor: 'agent', userId: null, reason: null }]);
         }
         return events;
       } } }),

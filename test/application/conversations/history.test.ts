@@ -193,7 +193,7 @@ test('a transcript has permission decisions of a policy, and withdrawn requests'
   await byPolicy.rested();
   expect(await entries(byPolicy)).toContainEqual({
     kind: 'permission', at: expect.any(Number), title: 'Write a file',
-    answer: { option: options[1], actor: 'skep', reason: { code: 'permission_by_policy', policy: 'deny' } },
+    answer: { option: options[1], actor: 'skep', userId: null, reason: { code: 'permission_by_policy', policy: 'deny' } },
   });
   const withdrawn = await createReady({ agent: { permissions: 'ask' }, script: asks });
   await withdrawn.conversations.send('me', withdrawn.id, said('go'));
@@ -201,7 +201,7 @@ test('a transcript has permission decisions of a policy, and withdrawn requests'
   await withdrawn.conversations.update('me', withdrawn.id, { archived: true });
   await until(async () => (await withdrawn.record()).releasedAt !== null || null);
   expect(await entries(withdrawn)).toContainEqual({
-    kind: 'permission', at: expect.any(Number), title: 'Write a file', answer: { option: null, actor: 'user', reason: null },
+    kind: 'permission', at: expect.any(Number), title: 'Write a file', answer: { option: null, actor: 'user', userId: 'me', reason: null },
   });
 });
 

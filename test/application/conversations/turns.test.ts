@@ -55,7 +55,7 @@ describe('messages', () => {
   test('of two callers with the same idempotency key are both sent and have two ids', async () => {
     const w = await createReady();
     const owner = await w.conversations.send('me', w.id, said('mine'), { ownerId: 'me', key: 'k', fingerprint: 'a' });
-    const admin = await w.conversations.send(null, w.id, said('yours'), { ownerId: 'root', key: 'k', fingerprint: 'b' });
+    const admin = await w.conversations.send({ userId: 'root', access: 'admin' }, w.id, said('yours'), { ownerId: 'root', key: 'k', fingerprint: 'b' });
     expect(admin.messageId).not.toBe(owner.messageId);
     await w.rested();
     expect(w.handed).toEqual(['mine', 'yours']);

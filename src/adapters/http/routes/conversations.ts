@@ -189,8 +189,8 @@ export const conversationOperations = [
     body: conversationUpdateBody,
     success: { status: 200, description: 'The conversation.', schema: conversationResource },
     failures: ['conversation_not_found', 'conversation_not_ready'],
-    handle: async ({ skep, scope }, { params, body }) =>
-      presentConversation(await skep.conversations.update(scope, params.id, body)),
+    handle: async ({ skep, principal }, { params, body }) =>
+      presentConversation(await skep.conversations.update(principal, params.id, body)),
   }),
   operation('delete', `${conversations}/{id}`, {
     tag: 'Conversations',
@@ -199,6 +199,6 @@ export const conversationOperations = [
     description: 'Also deletes its sandbox, unless another conversation uses it. Deleting it again succeeds.',
     success: { status: 204, description: 'It is deleted.' },
     failures: ['conversation_not_found'],
-    handle: async ({ skep, scope }, { params }) => await skep.conversations.delete(scope, params.id),
+    handle: async ({ skep, principal }, { params }) => await skep.conversations.delete(principal, params.id),
   }),
 ];

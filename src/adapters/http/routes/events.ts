@@ -17,8 +17,12 @@ const eventFields = {
   at: timestamp,
   conversation_id: z.string().nullable(),
   sandbox_id: z.string().nullable(),
+  owner_id: z.string().describe('The user who owns the conversation or sandbox.'),
   actor: z.enum(eventActors)
     .describe('Who caused the event: a user of the API, the agent, Skep itself, or something that the runtime reported.'),
+  user_id: z.string().nullable().describe(
+    'The user whose request this is: the owner or an administrator. Null if it is no request, or only a later effect of one.',
+  ),
   reason: statusFields.status_detail,
   status_reason: statusFields.status_reason,
 };
@@ -101,7 +105,9 @@ function presentEvent(event: Event): z.output<typeof eventResource> {
     at: toTimestamp(event.at),
     conversation_id: event.conversationId,
     sandbox_id: event.sandboxId,
+    owner_id: event.ownerId,
     actor: event.actor,
+    user_id: event.userId,
     reason,
     status_reason,
     data: inSnakeCase(event.data),

@@ -29,9 +29,9 @@ export const messageOperations = [
     body: message,
     success: { status: 202, description: 'The message is stored.', schema: messageAccepted },
     failures: ['conversation_not_found', 'conversation_not_ready', 'conversation_limit_reached', 'idempotency_conflict'],
-    handle: async ({ skep, scope, principal }, { params, headers, body }) => {
+    handle: async ({ skep, principal }, { params, headers, body }) => {
       const claim = claimOf(headers, principal.userId, 'send_app_conversation_message', { id: params.id, body });
-      const { messageId } = await skep.conversations.send(scope, params.id, body, claim.claim);
+      const { messageId } = await skep.conversations.send(principal, params.id, body, claim.claim);
       return { message_id: messageId };
     },
   }),
@@ -46,8 +46,8 @@ export const messageOperations = [
     body: cancelBody,
     success: { status: 202, description: 'The conversation. Its turn ends a little later.', schema: conversationResource },
     failures: ['conversation_not_found'],
-    handle: async ({ skep, scope }, { params, body }) =>
-      presentConversation(await skep.conversations.cancel(scope, params.id, body.message_id)),
+    handle: async ({ skep, principal }, { params, body }) =>
+      presentConversation(await skep.conversations.cancel(principal, params.id, body.message_id)),
   }),
   operation('post', `${conversation}/permissions/{permission_id}`, {
     tag: 'Conversations',
@@ -56,7 +56,7 @@ export const messageOperations = [
     body: permissionAnswerBody,
     success: { status: 200, description: 'The conversation.', schema: conversationResource },
     failures: ['conversation_not_found', 'permission_not_found'],
-    handle: async ({ skep, scope }, { params, body }) =>
-      presentConversation(await skep.conversations.answerPermission(scope, params.id, params.permission_id, body.option_id)),
+    handle: async ({ skep, principal }, { params, body }) =>
+      presentConversation(await skep.conversations.answerPermission(principal, params.id, params.permission_id, body.option_id)),
   }),
 ];

@@ -155,7 +155,7 @@ export const sandboxOperations = [
       'than 20 seconds or does not answer: then they are removed later. Deleting it again succeeds.',
     success: { status: 204, description: 'It is deleted.' },
     failures: ['sandbox_not_found'],
-    handle: async ({ skep, scope }, { params }) => await skep.sandboxes.delete(scope, params.id),
+    handle: async ({ skep, principal }, { params }) => await skep.sandboxes.delete(principal, params.id),
   }),
   operation('post', `${sandboxes}/{id}/pause`, {
     ...action,
@@ -165,7 +165,7 @@ export const sandboxOperations = [
     body: sandboxPauseBody,
     failures: ['sandbox_not_found', 'sandbox_not_running', 'sandbox_busy', 'freeze_unsupported', 'runtime_unavailable', 'runtime_timeout'],
     handle: async (context, { params, body }) =>
-      presentSandbox(await context.skep.sandboxes.pause(context.scope, params.id, body.pause_kind), context),
+      presentSandbox(await context.skep.sandboxes.pause(context.principal, params.id, body.pause_kind), context),
   }),
   operation('post', `${sandboxes}/{id}/resume`, {
     ...action,
@@ -177,7 +177,7 @@ export const sandboxOperations = [
       'runtime_unavailable', 'runtime_timeout',
     ],
     handle: async (context, { params }) =>
-      presentSandbox(await context.skep.sandboxes.resume(context.scope, params.id), context),
+      presentSandbox(await context.skep.sandboxes.resume(context.principal, params.id), context),
   }),
   operation('post', `${sandboxes}/{id}/adopt`, {
     ...action,
@@ -190,6 +190,6 @@ export const sandboxOperations = [
     body: sandboxAdoptBody,
     failures: ['sandbox_not_found', 'sandbox_busy', 'runtime_unavailable', 'runtime_timeout'],
     handle: async (context, { params, body: { user_id: ownerId, sandbox_spec_id: specId } }) =>
-      presentSandbox(await context.skep.sandboxes.adopt(context.scope, params.id, { ownerId, specId }), context),
+      presentSandbox(await context.skep.sandboxes.adopt(context.principal, params.id, { ownerId, specId }), context),
   }),
 ];

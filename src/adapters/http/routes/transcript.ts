@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { TranscriptEntry } from '../../../application/conversations/conversations.ts';
 import { toolCallStatuses } from '../../../domain/agent.ts';
+import type { Conversation } from '../../../domain/conversation.ts';
 import type { Reason } from '../../../domain/reason.ts';
 import { eventActors } from '../../shared/event-data-schemas.ts';
 import { sentenceOf } from '../../shared/status-and-error-messages.ts';
@@ -14,7 +15,9 @@ const entry = z
     z.object({
       kind: z.literal('message'),
       at: timestamp.describe("When it was complete. Of a user's message: when the agent got it, or was sent if the agent never got it."),
-      role: z.enum(['user', 'agent']), text: z.string(),
+      role: z.enum(['user', 'agent']),
+      user_id: z.string().nullable().describe('The user who sent it. Null for a message of the agent, or if it is not known.'),
+      text: z.string(),
       delivered: z.boolean().describe("False for a user's message that the agent has not got: it waits, or was dropped."),
     }),
     z.object({
@@ -24,6 +27,7 @@ const entry = z
       decision: z.enum(['allowed', 'refused', 'withdrawn', 'open']).describe('`open`: the agent waits for the answer.'),
       option_name: z.string().nullable().describe('The option that was chosen; null if the request is open or was withdrawn.'),
       actor: z.enum(eventActors).nullable().describe('Who decided; `skep` for a policy or a time limit. Null if the request is open.'),
+      user_id: z.string().nullable().describe('The user who decided. Null if it was no user, or is not known.'),
       ...statusFields,
     }),
     z.object({
@@ -41,10 +45,11 @@ function presentEntry(shown: TranscriptEntry): z.output<typeof entry> {
   const at = toTimestamp(shown.at);
   switch (shown.kind) {
     case 'message':
-      return { kind: 'message', at, role: shown.role, text: shown.text, delivered: shown.isDelivered };
+      return { kind: 'message', at, role: shown.role, user_id: shown.userId, text: shown.text, delivered: shown.isDelivered };
     case 'permission': {
       const { title, answer } = shown;
-      const decided = { decision: decisionOf(answer), option_name: answer?.option?.name ?? null, actor: answer?.actor ?? null };
+      const by = { actor: answer?.actor ?? null, user_id: answer?.userId ?? null };
+      const decided = { decision: decisionOf(answer), option_name: answer?.option?.name ?? null, ...by };
       return { kind: 'permission', at, title, ...decided, ...presentStatus(answer?.reason ?? null) };
     }
     case 'tool_call': {
@@ -72,12 +77,18 @@ async function* asJson(entries: AsyncIterable<TranscriptEntry>): AsyncGenerator<
   yield separator === ',' ? ']}' : '{"items":[]}';
 }
 
-/** Yields the transcript as Markdown: each message under a heading with its author, and the agent's actions as a list. */
-async function* asMarkdown(title: string | null, entries: AsyncIterable<TranscriptEntry>): AsyncGenerator<string, void> {
+/**
+ * Yields the transcript as Markdown: each message under a heading with its author, and the agent's actions as a list. Users other than the
+ * owner are named.
+ */
+async function* asMarkdown(
+  { title, ownerId }: Pick<Conversation, 'title' | 'ownerId'>, entries: AsyncIterable<TranscriptEntry>,
+): AsyncGenerator<string, void> {
+  const nameOf = (userId: string | null): string => (userId === null || userId === ownerId ? '' : ` ${codeSpan(userId)}`);
   yield `# ${onOneLine(title ?? 'Conversation')}\n`;
   for await (const shown of entries) {
     if (shown.kind === 'message') {
-      const author = shown.role === 'user' ? 'User' : 'Agent';
+      const author = shown.role === 'user' ? `User${nameOf(shown.userId)}` : 'Agent';
       yield `\n## ${author}, ${toTimestamp(shown.at)}${shown.isDelivered ? '' : ' (not delivered)'}\n\n${blockQuote(shown.text)}\n`;
     } else if (shown.kind === 'tool_call') {
       const { name, below } = named(shown.title);
@@ -86,17 +97,17 @@ async function* asMarkdown(title: string | null, entries: AsyncIterable<Transcri
       yield `\n- ${name}${paths}: ${shown.status}${below}${failure}\n`;
     } else if (shown.kind === 'permission') {
       const { name, below } = named(shown.title);
-      yield `\n- Permission for ${name}: ${answerInWords(shown.answer)}${below}\n`;
+      yield `\n- Permission for ${name}: ${answerInWords(shown.answer, nameOf(shown.answer?.userId ?? null))}${below}\n`;
     } else {
       yield `\n*The turn ended: ${shown.stopReason}.${detailOf(shown.reason)}*\n`;
     }
   }
 }
 
-function answerInWords(answer: PermissionAnswer | null): string {
+function answerInWords(answer: PermissionAnswer | null, userName: string): string {
   if (answer === null) return 'waits for an answer.';
   const { option, actor, reason } = answer;
-  const by = option === null ? '' : `${actor === 'user' ? ' by the user' : ''} (${codeSpan(option.name)})`;
+  const by = option === null ? '' : `${actor === 'user' ? ` by the user${userName}` : ''} (${codeSpan(option.name)})`;
   return `${decisionOf(answer)}${by}.${detailOf(reason)}`;
 }
 
@@ -163,9 +174,9 @@ export const transcriptOperation = operation('get', '/api/v1/app-conversations/{
   handle: async (context, { params, query }): Promise<StreamedBody> => {
     const { skep, scope } = context;
     const ends = context.openTransfer();
-    const { conversation: { title } } = await skep.conversations.get(scope, params.id);
+    const { conversation } = await skep.conversations.get(scope, params.id);
     const entries = await skep.conversations.transcript(scope, params.id);
-    if (query.format === 'markdown') return new StreamedBody(asMarkdown(title, entries), ends);
+    if (query.format === 'markdown') return new StreamedBody(asMarkdown(conversation, entries), ends);
     return new StreamedBody(asJson(entries), ends, 'application/json; charset=utf-8');
   },
 });

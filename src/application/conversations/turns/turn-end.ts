@@ -4,6 +4,7 @@ import { statusAfterTurn } from '../../../domain/conversation-next-step.ts';
 import type { Conversation, QueuedMessage } from '../../../domain/conversation.ts';
 import type { EventActor, EventBody } from '../../../domain/event.ts';
 import type { Reason } from '../../../domain/reason.ts';
+import type { Sandbox } from '../../../domain/sandbox.ts';
 import type { ConversationChange } from '../conversation-records.ts';
 
 interface RunningTurn extends Pick<Conversation, 'permission'> {
@@ -22,6 +23,15 @@ export function endTurnChange(
   const executionStatus = statusAfterTurn(stopReason);
   const statusReason = executionStatus === 'error' ? (reason ?? ({ code: 'turn_failed', stopReason } as const)) : null;
   return { to: { turn: null, permission: null, executionStatus, statusReason }, actor, reason, events: turnEndEvents(running, stopReason) };
+}
+
+/** Returns who interrupted a turn, and why, if the reason is its sandbox. Null is a deleted one. */
+export function interruptionOf(sandbox: Sandbox | null): { readonly actor: EventActor; readonly reason?: Reason } {
+  if (sandbox === null) return { actor: 'skep', reason: { code: 'sandbox_deleted' } };
+  if (sandbox.pauseKind !== 'stop' || sandbox.status === 'RESUMING') return { actor: 'skep' };
+  const { statusReason: cause } = sandbox;
+  const isByUser = cause?.code === 'paused_by_owner' || cause?.code === 'paused_by_administrator';
+  return { actor: isByUser ? 'user' : 'skep', reason: { code: 'sandbox_stopped', cause } };
 }
 
 export function turnEndEvents({ turn, permission }: RunningTurn, stopReason: TurnStopReason): EventBody[] {

@@ -10,7 +10,7 @@ import { type Change, changeConversation } from '../conversation-records.ts';
 import type { StepDeps } from '../conversation-reconciler.ts';
 import type { MicroagentContext } from './microagent-context.ts';
 import { type RecordedTurn, TurnRecorder } from './turn-recorder.ts';
-import { endTurnChange } from './turn-end.ts';
+import { endTurnChange, interruptionOf } from './turn-end.ts';
 import { TurnPermissions } from './turn-permissions.ts';
 import { TurnWatch } from './turn-watch.ts';
 
@@ -34,6 +34,8 @@ export interface TurnParams {
 
 interface EndedTurn extends AgentTurn {
   readonly actor: EventActor;
+  /** The user who cancelled it. Null if an earlier version did not record that. */
+  readonly userId?: string | null;
 }
 
 /** Sends a message at most once: a write removes it from the queue before it is sent. It goes back only if it was not sent. */
@@ -44,7 +46,7 @@ export class Turn {
   readonly #permissions: TurnPermissions;
   readonly #watch: TurnWatch;
   readonly #withdrawn = new AbortController();
-  #cancelled = false;
+  #cancelled: Pick<EndedTurn, 'userId'> | null = null;
   /** Set if Skep stops the agent because the agent is silent. */
   #silent: Reason | null = null;
   #prompted = false;
@@ -72,8 +74,8 @@ export class Turn {
   }
 
   /** Asks the agent to stop, and ends the agent if it does not. Idempotent. */
-  cancel(): void {
-    this.#cancelled = true;
+  cancel(userId: string | null): void {
+    this.#cancelled ??= { userId };
     this.#stop();
   }
 
@@ -126,7 +128,7 @@ export class Turn {
     if (this.#isDetached) return await agent.detach();
     if (earlier !== null) this.#deps.conversationSandboxes.touch(sandbox);
     const canPrompt = earlier !== null || (agent.alive && !signal.aborted);
-    if (!canPrompt && !this.#cancelled && !this.#isUnprompted) return await this.#requeue();
+    if (!canPrompt && this.#cancelled === null && !this.#isUnprompted) return await this.#requeue();
     const ended = await this.#prompt();
     if (ended !== null) await this.#end(ended);
   }
@@ -164,9 +166,9 @@ export class Turn {
   /** Returns how the turn has ended. Null if it continues without this process. */
   async #prompt(): Promise<EndedTurn | null> {
     const { agent, signal } = this.#params;
-    if (this.#cancelled) {
+    if (this.#cancelled !== null) {
       agent.process.releaseOutput();
-      return { stopReason: 'cancelled', reason: null, actor: 'user' };
+      return { stopReason: 'cancelled', reason: null, actor: 'user', ...this.#cancelled };
     }
     using _ = onAbort(signal, () => void agent.kill());
     this.#prompted = true;
@@ -211,23 +213,21 @@ export class Turn {
     const { stopReason } = ended;
     if (signal.aborted && stopReason === 'interrupted') return { stopReason, reason: { code: 'interrupted_by_shutdown' }, actor: 'skep' };
     // The turn is cancelled even if the agent had to be ended, or reported the request as an error.
-    if (this.#cancelled && statusAfterTurn(stopReason) === 'error') return { ...ended, stopReason: 'cancelled', actor: 'user' };
-    if (this.#silent !== null && !this.#cancelled) return { stopReason: 'failed', reason: this.#silent, actor: 'skep' };
+    if (this.#cancelled !== null && (stopReason === 'cancelled' || statusAfterTurn(stopReason) === 'error')) {
+      return { ...ended, stopReason: 'cancelled', actor: 'user', ...this.#cancelled };
+    }
+    if (this.#silent !== null && this.#cancelled === null) return { stopReason: 'failed', reason: this.#silent, actor: 'skep' };
     // An agent also ends its turn as cancelled if its request for permission is refused.
-    if (stopReason !== 'interrupted') return { ...ended, actor: stopReason === 'cancelled' && this.#cancelled ? 'user' : 'agent' };
+    if (stopReason !== 'interrupted') return { ...ended, actor: 'agent' };
     const sandbox = await retryThroughStoreOutage(clock, signal, () => conversationSandboxes.find(conversation));
-    if (sandbox === null) return { ...ended, reason: { code: 'sandbox_deleted' }, actor: 'skep' };
-    if (sandbox.pauseKind !== 'stop' || sandbox.status === 'RESUMING') return { ...ended, actor: 'skep' };
-    const { statusReason: cause } = sandbox;
-    const actor = cause?.code === 'paused_by_owner' ? 'user' : 'skep';
-    return { ...ended, reason: { code: 'sandbox_stopped', cause }, actor };
+    return { ...ended, ...interruptionOf(sandbox) };
   }
 
-  async #end({ stopReason, reason, actor }: EndedTurn): Promise<void> {
+  async #end({ stopReason, reason, actor, userId }: EndedTurn): Promise<void> {
     const { queued } = this.#params;
     await this.#change(({ turn, permission, archivedAt }) => {
       if (turn?.messageId !== queued.messageId) return null;
-      const ended = endTurnChange({ turn, permission, archivedAt }, stopReason, reason, actor);
+      const ended = { ...endTurnChange({ turn, permission, archivedAt }, stopReason, reason, actor), userId };
       return this.#prompted ? ended : { ...ended, to: { ...ended.to, microagents: this.#params.conversation.microagents } };
     });
   }

@@ -12,8 +12,8 @@ import { Turn, type TurnParams } from './turn.ts';
 export class Turns {
   readonly #deps: StepDeps;
   readonly #running = new Map<string, { readonly turn: Turn; readonly ended: Promise<void> }>();
-  /** The messages whose turns are cancelled as soon as they run here. */
-  readonly #cancelled = new Set<string>();
+  /** The messages whose turns are cancelled as soon as they run here, and by which user. */
+  readonly #cancelled = new Map<string, string | null>();
   #isDetaching = false;
 
   constructor(deps: StepDeps) {
@@ -40,7 +40,7 @@ export class Turns {
       await agent.detach();
       throw error;
     }
-    if (queued.cancelled === true) this.#cancelled.add(queued.messageId);
+    if (queued.cancelled === true) this.#cancelled.set(queued.messageId, queued.cancelledBy ?? null);
     await this.#run({ conversation, sandbox, queued, agent, context: null, earlier, from: earlier.to, signal });
   }
 
@@ -49,10 +49,10 @@ export class Turns {
   }
 
   /** Asks the agent to stop the turn of the message. If the turn does not run here, returns false, and cancels it as soon as it does. */
-  cancel(conversationId: string, messageId: string): boolean {
+  cancel(conversationId: string, messageId: string, userId: string): boolean {
     const turn = this.get(conversationId);
-    if (turn?.messageId === messageId) turn.cancel();
-    else this.#cancelled.add(messageId);
+    if (turn?.messageId === messageId) turn.cancel(userId);
+    else this.#cancelled.set(messageId, userId);
     return turn?.messageId === messageId;
   }
 
@@ -73,7 +73,9 @@ export class Turns {
     const turn = new Turn(this.#deps, params);
     const ended = turn.run();
     this.#running.set(conversation.id, { turn, ended });
-    if (this.#cancelled.delete(turn.messageId)) turn.cancel();
+    const cancelledBy = this.#cancelled.get(turn.messageId);
+    if (cancelledBy !== undefined) turn.cancel(cancelledBy);
+    this.#cancelled.delete(turn.messageId);
     try {
       await ended;
     } finally {

@@ -232,7 +232,7 @@ describe('A database of version 3 to 5', () => {
     store = await createSqliteStore({ dataDir: folder.path });
     expect(await store.sandboxes.find('starting')).toMatchObject({ statusReason: { code: 'noted', text: 'waiting for its turn' } });
     const events = await store.events.read({ ownerId: 'ann' }, 0, 10);
-    expect(events.map(({ reason }) => reason)).toEqual([{ code: 'noted', text: 'it said "so"' }, null]);
+    expect(events.map(({ reason, userId }) => [reason, userId])).toEqual([[{ code: 'noted', text: 'it said "so"' }, null], [null, null]]);
   });
 
   test('keeps who paused a sandbox, which only the events recorded', async () => {
