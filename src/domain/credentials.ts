@@ -9,22 +9,30 @@ export function maskEnv(env: Readonly<Record<string, string>>): Record<string, s
 /** The start of a password in a URL. A shell variable is not a password, and neither is a port before a path with an `@`. */
 const urlPasswordStart = /(?<=\b[a-z][a-z0-9+.-]*:\/\/[^\s/:@]*:)(?!\$|\d+[/?#,])(?=.)/gi;
 
+const skepKey = /\b(?:skep_[\w-]{20,}|e2b_[0-9a-f]{20,})\b/;
+
 /** Owners choose the texts, so each form is searched in time that is linear in the length of the text. */
 const credentials = [
-  // Tokens of GitHub, GitLab, Slack, OpenAI and Anthropic, Google, AWS, Docker Hub, npm, Stripe, Hugging Face and Skep.
+  // Tokens of GitHub, GitLab, Slack, OpenAI and Anthropic, Google, AWS, Docker Hub, npm, Stripe and Hugging Face.
   /\b(?:gh[opsur]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|gl(?:pat|rt)-[\w-]{20,}|xox[abeoprs]-[\w-]{10,}|AIza[\w-]{35})/,
   // Other words begin with `sk-` too, so the rest must look random. Only the first `sk-` of a word is checked; its rest is the longest.
   /\bsk-(?<!\bsk-[\w-]*?sk-)(?=[\w-]*\d)(?=[\w-]*[A-Z])[\w-]{20,}/,
   /\b(?:[sr]k_live_[A-Za-z0-9]{16,}|hf_[A-Za-z0-9]{30,})\b/,
   // A JSON Web Token, found by its first dot.
   /\.(?<=\beyJ[\w-]{10,}\.)eyJ[\w-]{10,}\.[\w-]{10,}/,
-  /\b(?:(?:AKIA|ASIA)[A-Z0-9]{16}|dckr_pat_[\w-]{20,}|npm_[A-Za-z0-9]{30,}|skep_[\w-]{20,}|e2b_[0-9a-f]{20,})\b/,
+  /\b(?:(?:AKIA|ASIA)[A-Z0-9]{16}|dckr_pat_[\w-]{20,}|npm_[A-Za-z0-9]{30,})\b/,
+  skepKey,
   /-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----/,
 ];
 
 /** Returns true if the text has the form of a credential, which belongs in `secrets`. */
 export function looksLikeCredential(text: string): boolean {
   return replaceUrlPasswords(text, '') !== text || credentials.some((form) => form.test(text));
+}
+
+/** Returns true if the text contains a text with the form of a key of Skep. */
+export function containsKey(text: string): boolean {
+  return skepKey.test(text);
 }
 
 export function maskUrlPasswords(text: string): string {

@@ -6,6 +6,7 @@ import { Failure } from '../../domain/failure.ts';
 import type { PageKey } from '../../domain/page.ts';
 import { isSameSecret } from '../../domain/credentials.ts';
 import type { RequestContext } from '../http/request-context.ts';
+import { digestLength } from '../shared/key-digest.ts';
 
 /** The operation that a signed URL allows, in E2B's terms. */
 type FileOperation = 'read' | 'write';
@@ -18,8 +19,6 @@ export interface SignedFile {
   /** In seconds since the epoch; null for never. */
   readonly expiration: string | null;
 }
-
-const digestLength = 64;
 
 /**
  * Returns the token with which E2B's clients access a sandbox. It contains the digest of the key that asked for it. It ends with the key or

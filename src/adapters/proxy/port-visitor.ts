@@ -3,11 +3,12 @@ import proxyAddress from 'proxy-addr';
 import type { PortVisitor } from '../../application/sandboxes/sandboxes.ts';
 import type { Skep } from '../../application/skep.ts';
 import { Failure, isFailureOf } from '../../domain/failure.ts';
-import { isSameSecret } from '../../domain/credentials.ts';
+import { containsKey, isSameSecret } from '../../domain/credentials.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { Authenticator } from '../http/authentication.ts';
 import type { PortToken, PortTokens } from '../http/port-links.ts';
 import { bearerOf, headerOf } from '../http/request-input.ts';
+import { digestLength } from '../shared/key-digest.ts';
 import { cookieTokens, mayUseCookie } from './port-cookie.ts';
 import type { PortTarget } from './port-target.ts';
 
@@ -73,18 +74,41 @@ async function identifyByGrant({ auth, clock }: Skep, { expiresAt, digest }: Por
   return await auth.authenticateDigest(digest);
 }
 
-/** Returns true if `Authorization` is for the program in the sandbox and not a credential of Skep. */
-export async function keepsAuthorization({ auth }: Skep, request: IncomingMessage, { sessionApiKey }: Sandbox): Promise<boolean> {
-  const { authorization } = request.headers;
-  if (authorization === undefined) return false;
+/** The headers in which clients send credentials of Skep, and programs in sandboxes expect their own. */
+const sharedHeaders = ['authorization', 'x-api-key', 'x-access-token'];
+
+/** Returns the names of these headers that have a credential of Skep, which is not for the program in the sandbox. */
+export async function ownCredentialHeaders(skep: Skep, request: IncomingMessage, sandbox: Sandbox): Promise<ReadonlySet<string>> {
+  const own = sharedHeaders.map(async (name) => ((await hasOwnCredential(skep, request, name, sandbox)) ? [name] : []));
+  return new Set((await Promise.all(own)).flat());
+}
+
+async function hasOwnCredential(skep: Skep, request: IncomingMessage, name: string, sandbox: Sandbox): Promise<boolean> {
+  const value = headerOf(request, name);
+  if (value === null) return false;
+  if (name !== 'authorization') return await isOwnCredential(skep, value, sandbox);
   const bearer = bearerOf(request);
-  if (bearer === null) return !/bearer/i.test(authorization);
-  if (bearer.startsWith('skep_') || isSameSecret(bearer, sessionApiKey)) return false;
+  if (bearer !== null) return await isOwnCredential(skep, bearer, sandbox);
+  // Skep accepts no other scheme, but a client may send a key with one by mistake.
+  return /bearer/i.test(value) || containsKey(decodedBasic(value));
+}
+
+function decodedBasic(authorization: string): string {
+  return authorization.replace(/^Basic +(.*)$/i, (_, encoded: string) => Buffer.from(encoded, 'base64').toString());
+}
+
+async function isOwnCredential({ auth }: Skep, text: string, { sessionApiKey }: Sandbox): Promise<boolean> {
+  if (containsKey(text) || isSameSecret(text, sessionApiKey) || (await isAccepted(auth.authenticate(text)))) return true;
+  // A token of E2B's clients begins with the digest of its key.
+  return auth.authenticateDigest !== undefined && (await isAccepted(auth.authenticateDigest(text.slice(0, digestLength))));
+}
+
+async function isAccepted(identified: Promise<unknown>): Promise<boolean> {
   try {
-    await auth.authenticate(bearer);
-    return false;
+    await identified;
+    return true;
   } catch (error) {
-    return isFailureOf(error, 'unauthorized');
+    return !isFailureOf(error, 'unauthorized');
   }
 }
 

@@ -31,8 +31,8 @@ export interface ForwardedRequest {
   /** `http` or `https`, as the client uses it. */
   readonly protocol: string;
   readonly isWebSocket: boolean;
-  /** Whether `Authorization` is for the sandbox. */
-  readonly keepsAuthorization: boolean;
+  /** Names of further headers that have a credential of Skep. */
+  readonly ownCredentials: ReadonlySet<string>;
   /** Whether the sandbox gets the path with the proxy's prefix. */
   readonly keepsPrefix: boolean;
   /** The sandbox's own key, if the sandbox gets it; otherwise null. */
@@ -41,10 +41,10 @@ export interface ForwardedRequest {
 
 /** Returns the headers for the sandbox: none of Skep's credentials, and the origin of the request. */
 export function requestHeaders({ headers }: IncomingMessage, forwarded: ForwardedRequest): IncomingHttpHeaders {
-  const { target, client, protocol, isWebSocket, keepsAuthorization, keepsPrefix, sessionKey } = forwarded;
+  const { target, client, protocol, isWebSocket, ownCredentials, keepsPrefix, sessionKey } = forwarded;
   const { host } = target;
   const kept = headersWithout(headers, (name) =>
-    droppedRequestHeaders.has(name) || name.startsWith('x-forwarded-') || (name === 'authorization' && !keepsAuthorization) ||
+    droppedRequestHeaders.has(name) || name.startsWith('x-forwarded-') || ownCredentials.has(name) ||
     (name === 'referer' && headers.referer?.includes(linkParameter) === true) || (isWebSocket && framingHeaders.has(name)));
   const cookie = passedCookies(headers.cookie);
   if (cookie !== undefined) kept.cookie = cookie;

@@ -11,7 +11,7 @@ import { HttpProblem, problemOf } from '../http/problems.ts';
 import { shuttingDown } from '../../application/skep.ts';
 import { isWebSocketRequest } from '../http/web-socket.ts';
 import { Connections, PortMoved } from './port-connections.ts';
-import { keepsAuthorization, type Visitor, type VisitorDeps, visitorOf } from './port-visitor.ts';
+import { ownCredentialHeaders, type Visitor, type VisitorDeps, visitorOf } from './port-visitor.ts';
 import { forwardRequest, forwardUpgrade } from './forwarder.ts';
 import { defaultConnectionsPerSandbox, type ProxyOptions } from './proxy-options.ts';
 import { isForPerson, responseFor, type WholeResponse } from './problem-page.ts';
@@ -138,7 +138,7 @@ class PortRequests implements Proxy {
     return {
       target, client: visitor.client, protocol: target.protocol ?? this.#protocol, isWebSocket,
       keepsPrefix: exposedPort(opened.sandbox, target.port)?.keepsPrefix === true,
-      keepsAuthorization: await keepsAuthorization(this.#skep, request, opened.sandbox),
+      ownCredentials: await ownCredentialHeaders(this.#skep, request, opened.sandbox),
       sessionKey: opened.sessionKey, agent: this.#connections.agent(opened),
     };
   }

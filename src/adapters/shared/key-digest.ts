@@ -4,3 +4,5 @@ import { hash } from 'node:crypto';
 export function keyDigest(key: string): string {
   return hash('sha256', key, 'hex');
 }
+
+export const digestLength = 64;

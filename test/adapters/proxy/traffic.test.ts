@@ -3,6 +3,8 @@ import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
+import { sandboxToken } from '../../../src/adapters/e2b/sandbox-token.ts';
+import { keyDigest } from '../../../src/adapters/shared/key-digest.ts';
 import { cleanEnv, executable } from '../../support/server.ts';
 import { secondsUntilProbe, showsProbes } from '../../support/tcp-probes.ts';
 import { until } from '../../support/until.ts';
@@ -28,14 +30,17 @@ describe('a request to the sandbox', () => {
     const link = await world.link(id);
     const token = new URL(link).searchParams.get('skep_link') ?? '';
     const cookie = await cookieOf(port, byPath(), link);
-    const secrets = [...Object.values(world.keys), key, token];
     const { ann } = world.keys;
+    const [made, forE2b, e2bToken] = [`skep_${'Ab-9'.repeat(10)}x`, `e2b_${'0a'.repeat(43)}`, sandboxToken(world.skep, id, keyDigest(ann))];
+    const secrets = [...Object.values(world.keys), key, token, e2bToken, made, forE2b, Buffer.from(`:${made}`).toString('base64')];
     const all: Readonly<Record<string, string>>[] = [
       { 'X-Session-API-Key': ann, Authorization: `Bearer ${ann}`, Cookie: cookie },
       { 'X-Session-API-Key': key, Authorization: `bearer   ${key}  `, Cookie: `a=b; ${cookie}; c=d` },
       { Authorization: `Bearer ${key}`, Connection: 'x-session-api-key, keep-alive' },
       { Cookie: `${cookie}; ${cookie}`, Authorization: `Bearer ${ann}`, Referer: `http://x/?skep_link=${token}` },
       { 'X-Session-API-Key': ann, 'X-Skep-Sandbox-Id': id, 'X-Skep-Port': '8000', Cookie: `__Host-skep_x=${token}; SKEP_y=${key}` },
+      { 'X-Session-API-Key': ann, 'X-API-Key': ann, 'X-Access-Token': e2bToken, Authorization: `Basic ${Buffer.from(`:${made}`).toString('base64')}` },
+      { 'X-Session-API-Key': ann, 'X-API-Key': forE2b, 'X-Access-Token': key, Authorization: `Token ${made}` },
     ];
     for (const headers of all) {
       for (const method of ['GET', 'POST', 'DELETE']) {
@@ -58,9 +63,10 @@ describe('a request to the sandbox', () => {
 
   test('contains the credentials that are meant for the program', async () => {
     const cookie = await cookieOf(port, byPath(), await world.link(id));
+    const own = { 'X-API-Key': 'of-the-program', 'X-Access-Token': 'f0'.repeat(64) };
     for (const authorization of ['Basic dXNlcjpwYXNz', 'Bearer of-the-program', 'Token x']) {
-      const { body } = await send(port, byPath('/x'), { headers: { Cookie: `${cookie}; own=1`, Authorization: authorization } });
-      expect((JSON.parse(body) as { headers: string[] }).headers).toEqual(expect.arrayContaining([authorization, 'own=1']));
+      const { body } = await send(port, byPath('/x'), { headers: { ...own, Cookie: `${cookie}; own=1`, Authorization: authorization } });
+      expect((JSON.parse(body) as { headers: string[] }).headers).toEqual(expect.arrayContaining([authorization, 'own=1', ...Object.values(own)]));
     }
   });
 
