@@ -30,15 +30,15 @@ export class Keys {
   }
 
   /**
-   * Revokes the key with this id, or this name, at once. Idempotent by id. Throws `key_not_found`, and `forbidden` if the caller is an
-   * administrator whose key is limited to repositories, unless it is that key.
+   * Revokes the key with this id, or this name, at once. Idempotent by id. A key that is limited to repositories can revoke only itself, so
+   * that a stolen one can't lock out its user. Throws `key_not_found`, and `forbidden` if such a key would revoke another one.
    */
   async revoke(caller: Principal, idOrName: string): Promise<void> {
     const seen = await this.list(caller);
     const key = seen.find(({ id }) => id === idOrName) ?? seen.find(({ name, revokedAt }) => name === idOrName && revokedAt === null);
     if (key === undefined) throw new Failure('key_not_found', { id: idOrName });
     const isOwn = key.name === caller.keyName && key.userId === caller.userId && key.revokedAt === null;
-    if (caller.access === 'admin' && isLimited(caller) && !isOwn) {
+    if (isLimited(caller) && !isOwn) {
       throw forbidden('revoke another key, because it is limited to repositories');
     }
     await this.#keys().revoke(key.id);

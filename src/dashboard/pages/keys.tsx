@@ -42,10 +42,13 @@ export function KeysPage() {
 }
 
 function List({ keys, onChange }: { readonly keys: readonly api.Key[]; readonly onChange: () => void }) {
+  const { client, me } = currentSession();
+  // A key for some repositories can revoke only itself.
+  const canRevoke = (key: api.Key): boolean => canChange() && (me.repositories === null || key.is_own);
   const revoke = ({ id, name, is_own: isOwn }: api.Key) => ask({
     title: `Revoke ${name}?`, submit: 'Revoke',
     text: isOwn ? 'You are using this key: you will be logged out at once.' : 'It stops working at once, also in open streams.',
-    onSubmit: () => currentSession().client.request('DELETE /api/v1/keys/{key}', { path: { key: id } }).then(onChange),
+    onSubmit: () => client.request('DELETE /api/v1/keys/{key}', { path: { key: id } }).then(onChange),
   });
   return (
     <Table items={keys} keyOf={({ id }) => id} rowClass={({ state }) => (state === 'valid' ? '' : 'off')} columns={[
@@ -55,7 +58,7 @@ function List({ keys, onChange }: { readonly keys: readonly api.Key[]; readonly 
       ['Owner', 'wide', ({ user_id: user }) => user],
       ['Repositories', 'wide dim', ({ repositories }) => repositories?.join(', ') ?? 'All'],
       ['Expires', 'wide dim', ({ expires_at: at }) => (at === null ? 'Never' : <Time at={at} />)],
-      ['', 'right', (key) => key.state === 'valid' && canChange() && <Button onClick={() => revoke(key)}>Revoke</Button>],
+      ['', 'right', (key) => key.state === 'valid' && canRevoke(key) && <Button onClick={() => revoke(key)}>Revoke</Button>],
     ]} />
   );
 }

@@ -69,6 +69,15 @@ test('an administrator key that is limited to repositories creates no key, and r
   expect(await limited('GET', '/api/v1/me')).toMatchObject({ status: 401 });
 });
 
+test('a key that is limited to repositories revokes only itself, so it locks nobody out', async () => {
+  const whole = clientOf((await keys.create({ name: 'whole', userId: 'eve' })).key);
+  const limited = clientOf((await keys.create({ name: 'narrow', userId: 'eve', repositories: ['acme/*'] })).key);
+  expect(await limited('DELETE', `${path}/whole`)).toMatchObject({ status: 403, body: { code: 'forbidden' } });
+  expect(await whole('GET', '/api/v1/me')).toMatchObject({ status: 200 });
+  expect(await limited('DELETE', `${path}/narrow`)).toMatchObject({ status: 204 });
+  expect(await limited('GET', '/api/v1/me')).toMatchObject({ status: 401 });
+});
+
 test('an administrator lists and revokes all keys, and other users only their own keys, except administrator keys', async () => {
   expect(await admin('POST', path, { ...named('bobs'), user_id: 'bob' })).toMatchObject({ status: 201, body: { user_id: 'bob' } });
   expect(items(await admin('GET', path)).map(({ name }) => name)).toEqual(expect.arrayContaining(['ann', 'root', 'bobs']));
