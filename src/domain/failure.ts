@@ -5,8 +5,8 @@ import type { Reason } from './reason.ts';
 /** A new code does not compile until every table that maps failures has an entry for it. `retryAfterSeconds` is at least 1. */
 export interface FailureContexts {
   unauthorized: Readonly<Record<string, never>>;
-  /** `access` is what the key needs for the action. Null: no key may do it. */
-  forbidden: { readonly action: string; readonly access: Exclude<KeyAccess, 'read'> | null };
+  /** `access` is what the key needs for the action. Null: no key may do it. `isUnlimited`: nor may it be limited to repositories. */
+  forbidden: { readonly action: string; readonly access: Exclude<KeyAccess, 'read'> | null; readonly isUnlimited?: true };
   /** A key with this name exists that is not revoked. */
   key_name_taken: { readonly name: string };
   key_not_found: { readonly id: string };

@@ -175,7 +175,7 @@ export function detailOf(problem: AnyProblem): string {
 }
 
 /** Context members that the problem details show in another way. */
-const shownElsewhere: ReadonlySet<string> = new Set(['action', 'problem', 'reason', 'retryAfterSeconds']);
+const shownElsewhere: ReadonlySet<string> = new Set(['action', 'isUnlimited', 'problem', 'reason', 'retryAfterSeconds']);
 
 /**
  * Returns the context as members. `id` and `status` get the resource's name as prefix, because RFC 9457 reserves `status` for the HTTP

@@ -169,7 +169,10 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
 const failures: { readonly [C in FailureCode]: (context: FailureContexts[C]) => string } = {
   unauthorized: () =>
     'The API key is missing, unknown, expired or revoked. Send a valid one as X-Session-API-Key, or as Authorization: Bearer.',
-  forbidden: ({ action, access }) => `This API key may not ${action}.${access === null ? '' : ` Use one with ${access} access.`}`,
+  forbidden: ({ action, access, isUnlimited = false }) => {
+    const limit = isUnlimited ? ' that is not limited to repositories' : '';
+    return `This API key may not ${action}.${access === null ? '' : ` Use one with ${access} access${limit}.`}`;
+  },
   ...keyFailures,
   repository_not_found: ({ repository }) =>
     `The repository ${quoted(repository)} does not exist, or the deployment's credential can't see it. `

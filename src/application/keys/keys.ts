@@ -18,8 +18,8 @@ export class Keys {
    */
   async create(caller: Principal, asked: NewApiKey): Promise<CreatedApiKey> {
     const { userId = caller.userId } = asked;
-    if (isLimited(caller)) throw forbidden('make a key, because it is limited to repositories');
-    if (caller.access !== 'admin') throw forbidden('make a key');
+    if (isLimited(caller)) throw new Failure('forbidden', { action: 'make a key', access: 'admin', isUnlimited: true });
+    if (caller.access !== 'admin') throw new Failure('forbidden', { action: 'make a key', access: 'admin' });
     return await this.#keys().create({ ...asked, userId });
   }
 
@@ -39,7 +39,8 @@ export class Keys {
     if (key === undefined) throw new Failure('key_not_found', { id: idOrName });
     const isOwn = key.name === caller.keyName && key.userId === caller.userId && key.revokedAt === null;
     if (isLimited(caller) && !isOwn) {
-      throw forbidden('revoke another key, because it is limited to repositories');
+      const access = caller.access === 'admin' ? 'admin' : 'full';
+      throw new Failure('forbidden', { action: 'revoke another key', access, isUnlimited: true });
     }
     await this.#keys().revoke(key.id);
   }
@@ -57,8 +58,4 @@ export class Keys {
 
 function isLimited({ repositories = null }: Principal): boolean {
   return repositories !== null;
-}
-
-function forbidden(action: string): Failure<'forbidden'> {
-  return new Failure('forbidden', { action, access: 'admin' });
 }

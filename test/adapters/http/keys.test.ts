@@ -60,7 +60,7 @@ test('a new key works, is listed without its value, and is refused after it is r
 test('an administrator key that is limited to repositories creates no key, and revokes only itself', async () => {
   const { key, record } = await keys.create({ name: 'limited', userId: 'cyd', access: 'admin', repositories: ['acme/*'] });
   const limited = clientOf(key);
-  const refused = { status: 403, body: { code: 'forbidden', detail: expect.stringContaining('limited to repositories') } };
+  const refused = { status: 403, body: { code: 'forbidden', detail: expect.stringMatching(/^This API key may not .*\. Use one with admin access that is not limited to repositories\.$/) } };
   expect(await ann('POST', path, named('more'))).toMatchObject({ status: 403, body: { code: 'forbidden' } });
   expect(await limited('POST', path, named('more'))).toMatchObject(refused);
   for (const other of ['ann', 'root']) expect(await limited('DELETE', `${path}/${other}`)).toMatchObject(refused);
@@ -72,7 +72,9 @@ test('an administrator key that is limited to repositories creates no key, and r
 test('a key that is limited to repositories revokes only itself, so it locks nobody out', async () => {
   const whole = clientOf((await keys.create({ name: 'whole', userId: 'eve' })).key);
   const limited = clientOf((await keys.create({ name: 'narrow', userId: 'eve', repositories: ['acme/*'] })).key);
-  expect(await limited('DELETE', `${path}/whole`)).toMatchObject({ status: 403, body: { code: 'forbidden' } });
+  expect(await limited('DELETE', `${path}/whole`)).toMatchObject({
+    status: 403, body: { code: 'forbidden', access: 'full', detail: 'This API key may not revoke another key. Use one with full access that is not limited to repositories.' },
+  });
   expect(await whole('GET', '/api/v1/me')).toMatchObject({ status: 200 });
   expect(await limited('DELETE', `${path}/narrow`)).toMatchObject({ status: 204 });
   expect(await limited('GET', '/api/v1/me')).toMatchObject({ status: 401 });
