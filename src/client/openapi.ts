@@ -129,7 +129,7 @@ export interface ExecutionSignal {
 }
 
 export interface KeyCreateRequest {
-  /** Must be unique among the keys that are not revoked. */
+  /** Must be unique among the valid keys. An expired key that has it is revoked. */
   readonly name: string;
   /** The owner of what the key creates. Default: your own user. */
   readonly user_id?: string | undefined;

@@ -7,7 +7,7 @@ export interface FailureContexts {
   unauthorized: Readonly<Record<string, never>>;
   /** `access` is what the key needs for the action. Null: no key may do it. `isUnlimited`: nor may it be limited to repositories. */
   forbidden: { readonly action: string; readonly access: Exclude<KeyAccess, 'read'> | null; readonly isUnlimited?: true };
-  /** A key with this name exists that is not revoked. */
+  /** A valid key with this name exists. */
   key_name_taken: { readonly name: string };
   key_not_found: { readonly id: string };
   /** The deployment has an `auth` adapter without keys. */

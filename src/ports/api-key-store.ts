@@ -5,7 +5,10 @@ import type { ApiKeyRecord, LoginCode } from '../domain/api-key.ts';
  * Failure: `store_unavailable`.
  */
 export interface ApiKeyStore {
-  /** Adds a record. Returns false if a key that is not revoked has this name. */
+  /**
+   * Adds a record. Returns false if a key has this name that is neither revoked nor expired when the new one is created. Revokes an expired
+   * one with this name, so a name belongs to one key that is not revoked.
+   */
   insert(key: ApiKeyRecord): Promise<boolean>;
 
   /** Returns the record with this hash, also an expired or revoked one; null if there is none. */

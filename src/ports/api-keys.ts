@@ -2,7 +2,7 @@ import type { KeyAccess } from '../domain/principal.ts';
 import type { ApiKeyRecord, KeyFormat } from '../domain/api-key.ts';
 
 export interface NewApiKey {
-  /** 1 to 100 characters, no control characters. Unique among the keys that are not revoked. */
+  /** 1 to 100 characters, no control characters. Unique among the valid keys. */
   readonly name: string;
   /** The user who owns what the key creates. Default: `default`, which is not allowed with `repositories`. */
   readonly userId?: string;

@@ -58,9 +58,16 @@ function recordCases(harness: StoreHarness): ContractCase[] {
       equal(await apiKeys.insert(someApiKey('third', { name: 'ci' })), true);
       deepEqual(idsOf(await apiKeys.list()), ['first', 'third']);
     }),
-    storeCase(harness, 'refuses a second key with the name of an expired key', async ([{ apiKeys }]) => {
-      await apiKeys.insert(someApiKey('first', { name: 'ci', expiresAt: 1 }));
-      equal(await apiKeys.insert(someApiKey('second', { name: 'ci' })), false);
+    storeCase(harness, 'accepts a second key with the name of an expired key, and revokes the expired one', async ([{ apiKeys }]) => {
+      const [first, second] = [someApiKey('first', { name: 'ci', expiresAt: someTime + 5 }), someApiKey('second', { name: 'ci', createdAt: someTime + 5 })];
+      const other = someApiKey('other', { name: 'else', expiresAt: 1 });
+      for (const key of [first, other]) await apiKeys.insert(key);
+      equal(await apiKeys.insert({ ...second, createdAt: someTime + 4 }), false);
+      equal(await apiKeys.insert(second), true);
+      deepEqual(await apiKeys.findByHash(first.hash), { ...first, revokedAt: second.createdAt });
+      deepEqual(await apiKeys.findByHash(other.hash), other);
+      equal(await apiKeys.revoke('ci', someTime + 9), true);
+      equal((await apiKeys.findByHash(second.hash))?.revokedAt, someTime + 9);
     }),
     storeCase(harness, 'accepts one of 30 concurrent inserts with the same name', async (connections) => {
       const outcomes = await race(connections, 30, ({ apiKeys }, turn) => apiKeys.insert(someApiKey(`k${turn}`, { name: 'ci' })));

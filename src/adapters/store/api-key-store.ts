@@ -15,14 +15,18 @@ const loginCodeOf = rowReader<LoginCode, RowOf<LoginCode>>({ access: enumReader(
 export function createApiKeyStore(db: Db): ApiKeyStore {
   const byHash = compiledOnce(db, (hash) => db.selectFrom('api_keys').selectAll().where('hash', '=', hash));
   return {
-    insert: async (key) => {
-      const { numInsertedOrUpdatedRows } = await db
-        .insertInto('api_keys')
-        .values(rowOf(key))
-        .onConflict((conflict) => conflict.doNothing())
-        .executeTakeFirstOrThrow();
-      return numInsertedOrUpdatedRows === 1n;
-    },
+    insert: async (key) =>
+      db.transaction().execute(async (trx) => {
+        const { name, createdAt } = key;
+        await trx.updateTable('api_keys').set({ revoked_at: createdAt })
+          .where('name', '=', name).where('revoked_at', 'is', null).where('expires_at', '<=', createdAt).executeTakeFirst();
+        const { numInsertedOrUpdatedRows } = await trx
+          .insertInto('api_keys')
+          .values(rowOf(key))
+          .onConflict((conflict) => conflict.doNothing())
+          .executeTakeFirstOrThrow();
+        return numInsertedOrUpdatedRows === 1n;
+      }),
 
     findByHash: async (hash) => {
       const row = await byHash(hash);

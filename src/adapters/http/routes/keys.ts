@@ -35,7 +35,7 @@ const newKey = z.object({
 }).meta({ id: 'CreatedKey' });
 
 const keyCreateBody = z.strictObject({
-  name: text(100).min(1).describe('Must be unique among the keys that are not revoked.'),
+  name: text(100).min(1).describe('Must be unique among the valid keys. An expired key that has it is revoked.'),
   user_id: text(100).min(1).optional().describe('The owner of what the key creates. Default: your own user.'),
   access: access.default('full'),
   repositories: z.array(text(1024)).max(100).nullable().optional()

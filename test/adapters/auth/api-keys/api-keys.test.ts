@@ -71,6 +71,14 @@ describe('A key of the store', () => {
     expect(record).toMatchObject({ createdAt: clock.now(), expiresAt: clock.now() + 1000, revokedAt: null });
   });
 
+  test('can have the name of an expired key, so a job can renew its key', async () => {
+    await apiKeys.create({ name: 'ci', expiresInMs: 1000 });
+    clock.advance(1000);
+    const { key } = await apiKeys.create({ name: 'ci', expiresInMs: 1000 });
+    expect(await createApiKeyAuth({ keys: store.apiKeys, clock }).authenticate(key)).toMatchObject({ keyName: 'ci' });
+    await expect(apiKeys.create({ name: 'ci' })).rejects.toMatchObject({ code: 'key_name_taken' });
+  });
+
   test('can be limited to repositories if it has its own user', async () => {
     const { record } = await apiKeys.create({ name: 'ci', userId: 'ci', repositories: ['acme/*', 'group/**'] });
     expect(record).toMatchObject({ userId: 'ci', repositories: ['acme/*', 'group/**'] });
