@@ -11,7 +11,7 @@ export type Timestamp = string;
 
 export interface AppConversationStartRequest extends SandboxStartRequest {
   readonly title?: string | null | undefined;
-  /** The sandbox to use. Default: a new one. */
+  /** The sandbox to use, of your own user. Default: a new one. */
   readonly sandbox_id?: string | null | undefined;
   /** The repository to work on, in the form of `repository_name` of the microagents. */
   readonly selected_repository?: string | null | undefined;

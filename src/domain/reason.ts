@@ -72,6 +72,7 @@ export interface ReasonData extends ChangeReasonData, ExecutionReasonData, Param
   // What is wrong with an argument of a request
   unknown_sandbox_spec: { readonly specId: string | null };
   user_id: None;
+  sandbox_of_other_user: None;
   unknown_option: { readonly options: readonly string[] };
   repository_name: { readonly problem: RepositoryNameProblem };
   sandbox_path: ExternalMessage;

@@ -46,6 +46,7 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
 
   unknown_sandbox_spec: ({ specId }) =>
     specId === null ? 'The deployment has no sandbox spec.' : `There is no sandbox spec ${quoted(specId)}.`,
+  sandbox_of_other_user: () => 'must be a sandbox of your own user, because a conversation and its sandbox have the same owner',
   user_id: () => 'must be 1 to 100 characters, without control characters, and must not begin with skep:',
   ...argumentReasons,
   unknown_option: ({ options }) => `must be one of the options that the agent offers: ${options.join(', ')}`,

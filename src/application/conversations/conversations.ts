@@ -42,10 +42,7 @@ export const conversationUseCases = {
   delete: deleteConversation,
 };
 
-/**
- * The use cases of conversations. `start` takes the owner, the others the caller or its scope. Conversations outside the scope are not
- * found.
- */
+/** The use cases of conversations. Conversations outside the scope of the caller are not found. */
 export type Conversations = Bound<typeof conversationUseCases>;
 
 /** The deps that the use cases and the reconciler of conversations share. */

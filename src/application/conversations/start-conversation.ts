@@ -2,6 +2,7 @@ import type { PermissionPolicy } from '../../domain/permission.ts';
 import { newConversation, type Conversation, type Message } from '../../domain/conversation.ts';
 import { eventOf, messageBody, statusEvents } from '../../domain/event.ts';
 import { Failure } from '../../domain/failure.ts';
+import { type Caller, scopeOf, userIdOf } from '../../domain/principal.ts';
 import type { SandboxParameters } from '../../domain/sandbox-parameters.ts';
 import type { ClaimOutcome, IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import type { RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
@@ -33,20 +34,21 @@ export interface StartConversationRequest {
 /**
  * Starts a conversation and returns it while its sandbox gets ready. Throws `repository_not_found`, `branch_not_found`,
  * `repository_empty` and the other failures of git providers and checkouts, `sandbox_not_found`, `invalid_request` (unknown spec,
- * parameters that it does not allow, a message without an agent), `sandbox_limit_reached`, `conversation_limit_reached`,
- * `idempotency_conflict` or `store_unavailable`.
+ * parameters that it does not allow, a message without an agent, a sandbox of another user), `sandbox_limit_reached`,
+ * `conversation_limit_reached`, `idempotency_conflict` or `store_unavailable`.
  */
 export async function startConversation(
   deps: ConversationUseCaseDeps,
-  ownerId: string,
+  caller: Caller,
   request: StartConversationRequest,
 ): Promise<ConversationView> {
   const { store, reconciler } = deps;
   const { claim, patterns, ...asked } = request;
+  const ownerId = userIdOf(caller);
   // A repeated request is answered without the git host, which may be down by now.
   const earlier = claim === undefined ? null : await store.conversations.findClaim(claim);
   if (earlier !== null) return await outcomeOfEarlier(deps, ownerId, earlier, claim);
-  const conversation = await toConversation(deps, ownerId, asked, patterns);
+  const conversation = await toConversation(deps, caller, asked, patterns);
   const origin = { at: conversation.createdAt, actor: 'user', userId: ownerId, reason: null } as const;
   const messages = conversation.queue.map((queued) => eventOf(conversation, messageBody(queued), origin));
   const events = [...statusEvents(null, conversation, origin), ...messages];
@@ -83,13 +85,17 @@ async function outcomeOfEarlier(
 
 async function toConversation(
   deps: ConversationUseCaseDeps,
-  ownerId: string,
+  caller: Caller,
   asked: Omit<StartConversationRequest, 'claim' | 'patterns'>,
   patterns: RepositoryPatterns,
 ): Promise<Conversation> {
   const { store, sandboxes, specs, repositories, checkouts, clock, random } = deps;
+  const ownerId = userIdOf(caller);
   const { sandboxId, sandboxSpecId, sandboxParameters = {}, selectedRepository, selectedBranch, initialMessage: message } = asked;
-  const taken = sandboxId === null ? null : await sandboxes.get(ownerId, sandboxId);
+  const taken = sandboxId === null ? null : await sandboxes.get(scopeOf(caller), sandboxId);
+  if (taken !== null && taken.ownerId !== ownerId) {
+    throw new Failure('invalid_request', { problems: [{ argument: 'sandboxId', reason: { code: 'sandbox_of_other_user' } }] });
+  }
   const spec = taken?.spec ?? specs.get(sandboxSpecId);
   sandboxes.checkParameters(spec, sandboxParameters);
   if (message !== null && spec.agent === null) {

@@ -70,6 +70,9 @@ describe("an administrator's key", () => {
       expect(await ben('GET', each)).toMatchObject({ status: 404 });
       expect(await admin('GET', each)).toMatchObject({ status: 200, body: { created_by_user_id: 'ann' } });
     }
+    const detail = [{ loc: ['body', 'sandbox_id'], msg: expect.stringContaining('must be a sandbox of your own user'), type: 'sandbox_of_other_user' }];
+    expect(await admin('POST', '/api/v1/app-conversations', { sandbox_id: id })).toMatchObject({ status: 422, body: { detail } });
+    expect(await ben('POST', '/api/v1/app-conversations', { sandbox_id: id })).toMatchObject({ status: 404, body: { code: 'sandbox_not_found' } });
     const { id: own } = object(await admin('POST', '/api/v1/sandboxes', {}));
     const found = object(await admin('GET', search))['items'] as { id: string; created_by_user_id: string }[];
     expect(found.map(({ id: each, created_by_user_id: user }) => [each, user])).toEqual(

@@ -32,7 +32,7 @@ const examples: Examples = {
   damaged: { recordId: 'sb-1' },
   unknown_sandbox_spec: { specId: 'nodes' },
   front_matter: { problem: 'not_yaml', line: 3 },
-  user_id: {},
+  user_id: {}, sandbox_of_other_user: {},
   env_reserved: { names: ['SKEP_SANDBOX_ID'] },
   env_credential: { names: ['GIT_URL'] },
   secrets_not_allowed: { names: ['ROOT_KEY'], allowed: ['NPM_TOKEN'] },

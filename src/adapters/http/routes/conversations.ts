@@ -62,7 +62,7 @@ const filter = <S extends z.ZodType>(schema: S, description: string) => schema.o
 const conversationStartBody = z
   .strictObject({
     title: text(maxTitle).nullable().default(null),
-    sandbox_id: orNull(resourceId, 'The sandbox to use. Default: a new one.'),
+    sandbox_id: orNull(resourceId, 'The sandbox to use, of your own user. Default: a new one.'),
     ...sandboxStartFields,
     selected_repository: orNull(repositoryName, 'The repository to work on, in the form of `repository_name` of the microagents.'),
     selected_branch: orNull(branchName, 'A branch of that repository.'),
@@ -146,7 +146,7 @@ export const conversationOperations = [
       const asked = inCamelCase(others);
       const parameters = parametersOf({ env, metadata, timeout_seconds, resources, secrets });
       const claim = claimOf(headers, principal.userId, 'start_app_conversation', { ...asked, ...claimedParameters(parameters) });
-      const view = await skep.conversations.start(principal.userId, {
+      const view = await skep.conversations.start(principal, {
         ...asked, ...claim, sandboxParameters: parameters, patterns: principal.repositories ?? null,
       });
       context.response.location(context.link(`${conversations}/${view.conversation.id}`));
