@@ -27,6 +27,12 @@ test('skep forward waits until the sandbox runs', async () => {
   await expect(forwardPort(client, 'sb-1', { local: 0, remote: '8000' }, {})).rejects.toThrow('does not expose the port 8000');
 });
 
+test('skep forward is refused with a key that may not see the key of the sandbox', async () => {
+  const exposed_urls = [{ name: 'WEB', url: 'http://127.0.0.1:1/sb-1/8000', port: 8000 }];
+  const client = createSkepClient({ url: 'http://skep.test', fetch: async () => Response.json({ status: 'RUNNING', exposed_urls, session_api_key: null }) });
+  await expect(forwardPort(client, 'sb-1', { local: 0, remote: '8000' }, {})).rejects.toThrow('Use one with full access.');
+});
+
 describe('With the process runtime', () => {
   beforeAll(async () => {
     server = await startServer({ env: { SKEP_API_KEY: key } });

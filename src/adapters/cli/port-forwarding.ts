@@ -51,11 +51,12 @@ export async function forwardPort(client: SkepClient, id: string, { local, remot
   const port = await portNumber(client, id, remote);
   const sandbox = await client.sandboxes.get(id);
   if (sandbox.state.status === 'PAUSED') await sandbox.resume();
-  const running = await sandbox.untilRunning();
-  const url = running.exposed_urls?.find((one) => one.port === port)?.url;
+  const { session_api_key: key, exposed_urls: exposed } = await sandbox.untilRunning();
+  const url = exposed?.find((one) => one.port === port)?.url;
   if (url === undefined) throw new CommandError(`The sandbox ${id} does not expose the port ${port}. Add it to the ports of its spec.`);
+  if (key === null) throw new CommandError('This API key may not reach the ports of a sandbox. Use one with full access.');
   const stop = stopSignal();
-  const headers = { 'X-Session-API-Key': running.session_api_key ?? '', 'X-Skep-Sandbox-Id': id, 'X-Skep-Port': String(port) };
+  const headers = { 'X-Session-API-Key': key, 'X-Skep-Sandbox-Id': id, 'X-Skep-Port': String(port) };
   const { origin } = new URL(url);
   const proxy = createProxyServer({ target: origin, headers, changeOrigin: true });
   const server = createServer({ requestTimeout: 0 }, (request, response) => {
