@@ -561,6 +561,7 @@ export interface SandboxUsage {
 export interface PortLink {
   /** Open it in a browser. */
   readonly url: string;
+  /** Not later than your key expires. */
   readonly expires_at: Timestamp;
 }
 

@@ -6,6 +6,8 @@ export interface Principal {
   readonly access: KeyAccess;
   /** The repositories that it may list, clone and publish to, as patterns of `matchesRepository`. Null or absent: all of them. */
   readonly repositories?: readonly string[] | null;
+  /** When the credential expires, in milliseconds since the epoch. Null or absent: never, or it is not known. */
+  readonly expiresAt?: number | null;
 }
 
 /** The owner of the static key and of every key that names no user. All these keys see the same conversations and sandboxes. */

@@ -1,4 +1,4 @@
-import { deepEqual, equal, ok, rejects } from 'node:assert/strict';
+import { deepEqual, equal, ok, partialDeepStrictEqual, rejects } from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { isFailureOf } from '../../src/domain/failure.ts';
 import type { Principal } from '../../src/domain/principal.ts';
@@ -54,7 +54,8 @@ export function authContract(harness: AuthHarness): ContractCase[] {
     authCase(harness, 'refuses a credential from the moment it expires', async ({ auth, issue, pass }) => {
       const key = await issue(ann, 1000);
       pass(999);
-      deepEqual(await auth.authenticate(key), ann);
+      // An adapter may add when it expires.
+      partialDeepStrictEqual(await auth.authenticate(key), ann);
       pass(1);
       await refuses(auth, key);
     }),

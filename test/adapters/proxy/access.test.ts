@@ -3,6 +3,7 @@ import { createConnection } from 'node:net';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
+import { object } from '../../support/client.ts';
 import { until } from '../../support/until.ts';
 import { codeOf, cookieOf, open, send, type SendOptions, withKey } from './send.ts';
 import { createWorld, deepSpec, guestSpec, type World } from './world.ts';
@@ -195,6 +196,15 @@ describe('access to a port', () => {
     const asked = () => send(port, byPath(), { headers: { Cookie: briefly } }).catch(() => null);
     await until(asked, (answer) => answer?.status === 401);
     expect(await send(port, `${byPath()}${new URL(short).search}`)).toMatchObject({ status: 401, body: expect.stringContaining('valid link') });
+  });
+
+  test('with a link ends at the latest when its key expires, as the response says', async () => {
+    const brief = world.client(world.auth.issue({ userId: 'ann', keyName: 'brief', access: 'full' }, 600_000));
+    const minutesOf = async (seconds: number): Promise<number> => {
+      const made = object(await brief('POST', `/api/v1/sandboxes/${id}/ports/8000/links`, { expires_in_seconds: seconds }));
+      return Math.round((Date.parse(String(made['expires_at'])) - Date.now()) / 60_000);
+    };
+    expect([await minutesOf(3600), await minutesOf(120)]).toEqual([10, 2]);
   });
 
   test('is refused with a changed token, and with a text that was encrypted for another purpose', async () => {

@@ -20,7 +20,8 @@ export function createMemoryAuth(clock: Clock): MemoryAuth {
     issue(principal, expiresInMs = Infinity) {
       issued += 1;
       const key = `memory-key-${issued}`;
-      keys.set(key, { principal, expiresAt: clock.now() + expiresInMs });
+      const expiresAt = clock.now() + expiresInMs;
+      keys.set(key, { principal: expiresAt === Infinity ? principal : { ...principal, expiresAt }, expiresAt });
       return key;
     },
     revoke: (key) => void keys.delete(key),

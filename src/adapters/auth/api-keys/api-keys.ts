@@ -33,8 +33,8 @@ export function createApiKeyAuth({ staticKey, keys, clock, random }: ApiKeyAuthO
     const record = await keys.findByHash(digest);
     if (record === null && isStatic(digest)) return staticPrincipal;
     if (record === null || !isKeyValid(record, clock.now())) throw new Failure('unauthorized', {});
-    const { userId, name: keyName, access, repositories } = record;
-    return { userId, keyName, access, ...(repositories !== null && { repositories }) };
+    const { userId, name: keyName, access, repositories, expiresAt } = record;
+    return { userId, keyName, access, ...(repositories !== null && { repositories }), ...(expiresAt !== null && { expiresAt }) };
   };
   return {
     description: staticDigest === null ? 'keys of the store' : 'the key in SKEP_API_KEY and keys of the store',

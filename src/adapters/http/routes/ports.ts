@@ -14,7 +14,10 @@ const portLinkBody = z.strictObject({
 }).meta({ id: 'PortLinkRequest' });
 
 const portLink = z
-  .object({ url: z.string().meta({ format: 'uri', description: 'Open it in a browser.' }), expires_at: timestamp })
+  .object({
+    url: z.string().meta({ format: 'uri', description: 'Open it in a browser.' }),
+    expires_at: timestamp.describe('Not later than your key expires.'),
+  })
   .meta({ id: 'PortLink', description: 'Gives everybody who has it access to one port of one sandbox, until it or your key expires.' });
 
 export const portOperations = [
@@ -27,9 +30,10 @@ export const portOperations = [
     success: { status: 201, description: 'The link.', schema: portLink },
     failures: ['sandbox_not_found', 'port_not_exposed', 'proxy_off'],
     handle: async (context, { params: { id, port }, body }) => {
-      const { skep, scope } = context;
+      const { skep, scope, principal } = context;
       const grant = await skep.sandboxes.createPortLink(scope, id, port, body.expires_in_seconds * 1000);
-      return { url: linkOf(context, grant), expires_at: toTimestamp(grant.expiresAt) };
+      const expiresAt = Math.min(grant.expiresAt, principal.expiresAt ?? Infinity);
+      return { url: linkOf(context, { ...grant, expiresAt }), expires_at: toTimestamp(expiresAt) };
     },
   }),
 ];

@@ -67,7 +67,8 @@ describe('A key of the store', () => {
   });
 
   test('has its times of creation and of expiry in its record', async () => {
-    const { record } = await apiKeys.create({ name: 'ci', expiresInMs: 1000 });
+    const { key, record } = await apiKeys.create({ name: 'ci', expiresInMs: 1000 });
+    expect(await createApiKeyAuth({ keys: store.apiKeys, clock }).authenticate(key)).toMatchObject({ expiresAt: record.expiresAt });
     expect(record).toMatchObject({ createdAt: clock.now(), expiresAt: clock.now() + 1000, revokedAt: null });
   });
 
