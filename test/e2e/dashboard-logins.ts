@@ -38,6 +38,9 @@ export function dashboardLogins(opened: () => { readonly scene: Scene; readonly 
     await page.getByRole('link', { name: 'server.py' }).click();
     await page.getByRole('button', { name: 'Download' }).waitFor();
     expect(await page.getByLabel('/workspace/server.py').getAttribute('readonly')).not.toBeNull();
+    await page.goto(`${scene.url}/#/sandboxes/${seeded.sandbox.id}?tab=ports`);
+    await page.getByRole('columnheader', { name: 'Port' }).waitFor();
+    expect(await page.getByRole('button', { name: 'Make a link' }).count()).toBe(0);
     for (const [place, loaded] of [['conversations?new=yes', 'a.row-link'], ['sandboxes?new=yes', 'option:has-text("coder")']] as const) {
       await page.goto(`${scene.url}/#/${place}`);
       await page.locator(loaded).first().waitFor({ state: 'attached' });

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { api, Sandbox } from '../../client/index.ts';
+import { canChange } from '../session.ts';
 import { ActionButton, CopyButton } from '../ui/actions.tsx';
 import { ExternalLink, Field, Select, Table, Time } from '../ui/controls.tsx';
 import { Empty } from '../ui/page.tsx';
@@ -13,10 +14,14 @@ export function Ports({ sandbox, ports }: { readonly sandbox: Sandbox; readonly 
   if (ports.length === 0) return <Empty icon="external" title="No ports">The spec of this sandbox names none.</Empty>;
   return (
     <>
-      <p class="dim">Everybody with the link can open the port in a browser. The link ends at the latest with your key.</p>
-      <Field label="Links end after">
-        <Select value={seconds} onChange={setSeconds} options={lifetimes} />
-      </Field>
+      {canChange() && (
+        <>
+          <p class="dim">Everybody with the link can open the port in a browser. The link ends at the latest with your key.</p>
+          <Field label="Links end after">
+            <Select value={seconds} onChange={setSeconds} options={lifetimes} />
+          </Field>
+        </>
+      )}
       <Table items={ports} keyOf={({ port }) => port} columns={[
         ['Name', 'main', ({ name, port, public: isPublic }) => (
           <>
@@ -29,10 +34,10 @@ export function Ports({ sandbox, ports }: { readonly sandbox: Sandbox; readonly 
         ['', 'right', ({ port }) => (
           <>
             {links[port] && <CopyButton text={links[port].url} />}
-            <ActionButton icon="external" onAct={async () => {
+            {canChange() && <ActionButton icon="external" onAct={async () => {
               const made = await sandbox.link(port, { expires_in_seconds: Number(seconds) });
               setLinks((last) => ({ ...last, [port]: made }));
-            }}>Make a link</ActionButton>
+            }}>Make a link</ActionButton>}
           </>
         )],
       ]} />
