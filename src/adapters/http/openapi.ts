@@ -28,7 +28,8 @@ export function openApiDocument(operations: readonly Operation[], product = 'ske
         'x-skep-version': packageVersion(),
         description:
           'A control plane for software-engineering agents: conversations, the sandboxes that they run in, and the ' +
-          "microagents of git repositories. Send an `X-Request-Id` to find a request again in the server's log.",
+          "microagents of git repositories. Send an `X-Request-Id` to find a request again in the server's log. An unknown query " +
+          'parameter is ignored, so a list with a misspelt filter returns everything.',
         license: { name: 'MIT', identifier: 'MIT' },
       },
       tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
