@@ -1,16 +1,27 @@
 import { clientAddress } from './authentication.ts';
 import type { RequestContext } from './request-context.ts';
+import { headerOf } from './request-input.ts';
 
-const maxLoggedPath = 200;
+const maxLogged = 200;
+
+function shortened(text: string): string {
+  return text.length > maxLogged ? `${text.slice(0, maxLogged)}...` : text;
+}
 
 export function logRequest(context: RequestContext): void {
   const { request, response, path, caller, problem } = context;
+  const sandbox = headerOf(request, 'e2b-sandbox-id');
+  const created = response.statusCode === 201 ? response.getHeader('location') : undefined;
   const isSent = response.headersSent || response.statusCode === 101;
   const fields = {
     request_id: context.requestId,
     method: request.method,
     route: context.operation?.path ?? null,
-    path: path.length > maxLoggedPath ? `${path.slice(0, maxLoggedPath)}...` : path,
+    path: shortened(path),
+    // E2B's clients name the sandbox in a header only.
+    ...(sandbox !== null && { sandbox: shortened(sandbox) }),
+    // The resource that the request created.
+    ...(created !== undefined && { created: String(created) }),
     // If the client left before the response, there is none.
     status: isSent ? response.statusCode : null,
     ms: Math.round((performance.now() - context.startedAt) * 100) / 100,

@@ -177,7 +177,8 @@ class PortRequests implements Proxy {
     const problem = problemOf(error) ?? this.#logUnexpected(error);
     if (problem.code === 'unauthorized' || problem.code === 'rate_limited') {
       const client = clientAddress({ ip: proxyAddress(request, this.#visitorDeps.isTrusted) });
-      this.#skep.logger.info({ client, code: problem.code }, 'a request to a port was refused');
+      const { sandboxId: sandbox, port } = targetOf(request, this.#options) ?? {};
+      this.#skep.logger.info({ client, sandbox, port, code: problem.code }, 'a request to a port was refused');
     }
     return responseFor(request, problem);
   }

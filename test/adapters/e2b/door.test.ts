@@ -20,6 +20,8 @@ describe('the API for E2B clients', () => {
       { event: { end: { exitCode: 0, exited: true, status: 'exit status 0' } } },
       {},
     ]);
+    const logged = await until(async () => door.world.lines.findLast(({ message }) => message === 'request'), (line) => line?.['path'] === '/e2b/process.Process/Start');
+    expect(logged).toMatchObject({ sandbox: door.id, key_name: 'ann-laptop' });
   });
 
   test('refuses a working directory that does not exist, as E2B does', async () => {

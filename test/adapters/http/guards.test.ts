@@ -99,6 +99,7 @@ describe('the log', () => {
       {
         level: 'info', message: 'request', request_id: 'from.the-client_1', method: 'POST', route: '/api/v1/app-conversations',
         path: '/api/v1/app-conversations', status: 201, ms: expect.any(Number), key_name: 'ann-laptop', user: 'ann',
+        created: expect.stringMatching(/^\/api\/v1\/app-conversations\/conv-/),
       },
       {
         level: 'info', message: 'request', request_id: expect.stringMatching(/^[\w-]{36}$/), method: 'GET', route: null,

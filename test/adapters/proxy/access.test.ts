@@ -128,7 +128,8 @@ describe('access to a port', () => {
       // This token may be for the program in the sandbox.
       expect(await statusOf(8002, { headers: { Authorization: 'Bearer of-the-program' } })).toBe(502);
       const logged = strict.lines.filter(({ message }) => message === 'a request to a port was refused');
-      expect(logged).toMatchObject(Array.from({ length: 2 }, () => ({ level: 'info', client: '127.0.0.1', code: 'rate_limited' })));
+      expect(logged.map((line) => (line as { port?: number }).port)).toEqual([8002, 8000]);
+      expect(logged).toMatchObject(Array.from({ length: 2 }, () => ({ level: 'info', client: '127.0.0.1', sandbox: own, code: 'rate_limited' })));
     } finally {
       await strict.close();
     }
