@@ -30,10 +30,11 @@ export class Keys {
   }
 
   /**
-   * Revokes the key with this id, or this name, at once. Idempotent by id. A key that is limited to repositories can revoke only itself, so
-   * that a stolen one can't lock out its user. Throws `key_not_found`, and `forbidden` if such a key would revoke another one.
+   * Revokes the key with this id, or this name, at once, and returns its record as it was. Idempotent by id. A key that is limited to
+   * repositories can revoke only itself, so that a stolen one can't lock out its user. Throws `key_not_found`, and `forbidden` if such a
+   * key would revoke another one.
    */
-  async revoke(caller: Principal, idOrName: string): Promise<void> {
+  async revoke(caller: Principal, idOrName: string): Promise<ApiKeyRecord> {
     const seen = await this.list(caller);
     const key = seen.find(({ id }) => id === idOrName) ?? seen.find(({ name, revokedAt }) => name === idOrName && revokedAt === null);
     if (key === undefined) throw new Failure('key_not_found', { id: idOrName });
@@ -43,6 +44,7 @@ export class Keys {
       throw new Failure('forbidden', { action: 'revoke another key', access, isUnlimited: true });
     }
     await this.#keys().revoke(key.id);
+    return key;
   }
 
   /** Exchanges the code of a login link for a key. Throws `login_code_invalid`. */

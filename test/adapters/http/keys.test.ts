@@ -14,12 +14,13 @@ const path = '/api/v1/keys';
 let skep: Skep;
 let server: HttpServer;
 let keys: ApiKeys;
+const lines: object[] = [];
 let clientOf: (key: string | null) => Client;
 let ann: Client;
 let admin: Client;
 beforeAll(async () => {
   const store = createInMemoryStore();
-  skep = await createSkep({ store, logger: { debug() {}, info() {}, warn() {}, error() {} } });
+  skep = await createSkep({ store, logger: { debug() {}, info: (fields, message) => void lines.push({ ...fields, message }), warn() {}, error() {} } });
   server = await createHttpServer(skep, { port: 0, dashboard: false });
   keys = createApiKeys({ keys: store.apiKeys, clock: skep.clock, random: skep.random });
   const checker = createOpenApiChecker(await (await fetch(`${server.url}/openapi.json`)).json());
@@ -45,6 +46,8 @@ test('a new key works, is listed without its value, and is refused after it is r
   const made = await admin('POST', path, { name: 'ci', user_id: 'ann', access: 'read', expires_in_seconds: 60 });
   expect(made).toMatchObject({ status: 201, body: { name: 'ci', user_id: 'ann', access: 'read', repositories: null, key: expect.stringMatching(/^skep_/) } });
   const { id, key } = object(made);
+  const logged = { request_id: expect.any(String), id, name: 'ci', user: 'ann', access: 'read' };
+  expect(lines).toContainEqual({ ...logged, message: 'a key was created' });
   const ci = clientOf(String(key));
   expect(await ci('GET', '/api/v1/me')).toMatchObject({ body: { user_id: 'ann', key_name: 'ci', access: 'read', has_keys: true } });
   const listed = items(await ci('GET', path));
@@ -52,6 +55,7 @@ test('a new key works, is listed without its value, and is refused after it is r
   expect(JSON.stringify(listed)).not.toContain(String(key).slice(5));
   expect(await ci('DELETE', `${path}/${String(id)}`)).toMatchObject({ status: 403 });
   expect(await ann('DELETE', `${path}/ci`)).toMatchObject({ status: 204 });
+  expect(lines).toContainEqual({ ...logged, message: 'a key was revoked' });
   expect(await ci('GET', '/api/v1/me')).toMatchObject({ status: 401 });
   expect(await ann('DELETE', `${path}/${String(id)}`)).toMatchObject({ status: 204 });
   expect(await ann('DELETE', `${path}/ci`)).toMatchObject({ status: 404, body: { code: 'key_not_found', key_id: 'ci' } });

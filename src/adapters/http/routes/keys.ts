@@ -5,6 +5,7 @@ import type { CreatedApiKey } from '../../../ports/api-keys.ts';
 import { text, timestamp } from '../common-schemas.ts';
 import { operation } from '../operation.ts';
 import { presenter } from '../presenter.ts';
+import type { RequestContext } from '../request-context.ts';
 
 const access = z.enum(keyAccesses)
   .describe('`full` can read and change everything that its user owns; `read` can only read it; `admin` can read and change everything.');
@@ -57,6 +58,11 @@ export const presentKey = presenter(keyResource, (record: ApiKeyRecord, caller: 
 
 export const presentNewKey = presenter(newKey, ({ key, record }: CreatedApiKey) => ({ ...record, key }));
 
+/** The line of the request has the same id and names the key that made it. */
+function logKey({ skep, requestId }: RequestContext, { id, name, userId, access }: ApiKeyRecord, message: string): void {
+  skep.logger.info({ request_id: requestId, id, name, user: userId, access }, message);
+}
+
 const keys = '/api/v1/keys';
 
 export const keyOperations = [
@@ -81,13 +87,16 @@ export const keyOperations = [
     body: keyCreateBody,
     success: { status: 201, description: 'The key. No later response shows it.', schema: newKey },
     failures: ['key_name_taken', 'keys_unsupported'],
-    handle: async ({ skep, principal }, { body: { name, user_id: userId, access, repositories, expires_in_seconds: seconds, format } }) =>
-      presentNewKey(await skep.keys.create(principal, {
+    handle: async (context, { body: { name, user_id: userId, access, repositories, expires_in_seconds: seconds, format } }) => {
+      const made = await context.skep.keys.create(context.principal, {
         name, access, format,
         ...(userId !== undefined && { userId }),
         ...(repositories !== undefined && { repositories }),
         ...(seconds !== undefined && { expiresInMs: seconds * 1000 }),
-      })),
+      });
+      logKey(context, made.record, 'a key was created');
+      return presentNewKey(made);
+    },
   }),
   operation('delete', `${keys}/{key}`, {
     tag: 'Keys',
@@ -97,7 +106,8 @@ export const keyOperations = [
       'repositories can revoke only itself.',
     success: { status: 204, description: 'It is revoked.' },
     failures: ['key_not_found', 'keys_unsupported'],
-    handle: async ({ skep, principal }, { params }) => await skep.keys.revoke(principal, params.key),
+    handle: async (context, { params }) =>
+      logKey(context, await context.skep.keys.revoke(context.principal, params.key), 'a key was revoked'),
   }),
   operation('post', '/api/v1/login', {
     tag: 'Keys',
@@ -108,7 +118,10 @@ export const keyOperations = [
     body: loginBody,
     success: { status: 200, description: 'The key.', schema: newKey },
     failures: ['login_code_invalid', 'keys_unsupported', 'rate_limited'],
-    handle: async ({ http, request, skep }, { body }) =>
-      presentNewKey(await http.authenticator.logIn(request, () => skep.keys.logIn(body.code))),
+    handle: async (context, { body }) => {
+      const made = await context.http.authenticator.logIn(context.request, () => context.skep.keys.logIn(body.code));
+      logKey(context, made.record, 'a key was created by a login link');
+      return presentNewKey(made);
+    },
   }),
 ];
