@@ -25,7 +25,10 @@ interface WrittenFile {
   readonly path: string;
 }
 
-/** Writes the body to the path. Each file of a form goes to the path, or to its own name if there is no path. Returns the written files. */
+/**
+ * Writes the body to the path. Each file of a form, and its field `file`, goes to the path, or to its own name if there is no path. Returns
+ * the written files.
+ */
 export async function upload(call: ServiceCall, context: RequestContext, path: string): Promise<readonly WrittenFile[]> {
   const write = async (target: string, content: ReadableStream<Uint8Array>): Promise<WrittenFile> => {
     if (target === '') throw new ConnectError('invalid_argument', 'The query must have the path of the file.');
@@ -52,11 +55,14 @@ type WriteFile = (name: string, content: Readable) => Promise<WrittenFile>;
 /** Writes the files of a form one after the other, as they arrive. The first error ends it. */
 async function writeForm(body: Readable, contentType: string, write: WriteFile): Promise<readonly WrittenFile[]> {
   if (!/;\s*boundary=/i.test(contentType)) throw new ConnectError('invalid_argument', 'The form has no boundary.');
-  const form = new Busboy({ headers: { 'content-type': contentType }, preservePath: true });
+  const form = new Busboy({
+    headers: { 'content-type': contentType }, preservePath: true,
+    isPartAFile: (field, _type, fileName) => field === 'file' || fileName !== undefined,
+  });
   const contents: Readable[] = [];
   const writes: Promise<WrittenFile>[] = [];
-  form.on('file', (_field, content, name) => {
-    const writing = write(name, content);
+  form.on('file', (_field, content, name: string | undefined) => {
+    const writing = write(name ?? '', content);
     writing.catch((error: unknown) => form.destroy(error instanceof Error ? error : new Error('the file could not be written')));
     // If the form breaks off, its unread files emit an error too.
     content.on('error', () => {});
@@ -69,15 +75,20 @@ async function writeForm(body: Readable, contentType: string, write: WriteFile):
     // The form parser does not end the files that it has begun.
     for (const content of contents) content.destroy(new Error('the form broke off', { cause: error }));
     for (const { status, ...written } of await Promise.allSettled(writes)) {
-      if (status === 'rejected' && 'reason' in written && isFailure(written.reason)) throw written.reason;
+      if (status === 'rejected' && 'reason' in written && isKnown(written.reason)) throw written.reason;
     }
     malformed(error);
   }
+  if (writes.length === 0) throw new ConnectError('invalid_argument', 'The form has no file. Name its field `file`.');
   return await Promise.all(writes);
 }
 
 /** Reports a body that is incomplete or does not match its headers. */
 function malformed(error: unknown): never {
-  if (isFailure(error)) throw error;
+  if (isKnown(error)) throw error;
   throw new ConnectError('invalid_argument', 'The body is incomplete, or does not match its headers.');
+}
+
+function isKnown(error: unknown): boolean {
+  return isFailure(error) || error instanceof ConnectError;
 }

@@ -49,6 +49,21 @@ describe("the files of E2B's clients", () => {
     expect((await as(world.keys.ann)('DELETE', `/e2b/sandboxes/${id}`)).status).toBe(204);
   });
 
+  test('writes the field `file` of a form, with and without a file name, to the path', async () => {
+    const { world, headers } = await openDoor();
+    const send = async (path: string, fields: Readonly<Record<string, string>>) => {
+      const form = new FormData();
+      for (const [name, value] of Object.entries(fields)) form.append(name, value);
+      const answer = await fetch(`${world.url}/e2b/files?path=${path}`, { method: 'POST', headers, body: form });
+      return [answer.status, await answer.json()];
+    };
+    expect(await send('/a', { other: 'ignored', file: 'file content' })).toEqual([200, [{ name: 'a', type: 'file', path: '/a' }]]);
+    expect(await (await fetch(`${world.url}/e2b/files?path=/a`, { headers })).text()).toBe('file content');
+    expect(await send('', { file: 'nowhere' })).toMatchObject([400, { message: expect.stringContaining('path') }]);
+    for (const fields of [{}, { other: 'field' }]) expect(await send('/b', fields)).toMatchObject([400, { message: expect.stringContaining('no file') }]);
+    expect((await fetch(`${world.url}/e2b/files?path=/b`, { headers })).status).toBe(404);
+  });
+
   test.each([
     ['a form without a boundary', { 'Content-Type': 'multipart/form-data' }, 'x'],
     ['a form that ends too early', { 'Content-Type': 'multipart/form-data; boundary=x' }, '--x\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\nb'],
