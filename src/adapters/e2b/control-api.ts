@@ -20,7 +20,7 @@ const envdVersion = '0.5.7';
 /** The default template of E2B's clients. It means the deployment's default spec, unless a spec has this name. */
 const defaultTemplate = 'base';
 
-/** The default timeout of a sandbox, in seconds. The spec can limit it further. */
+/** The default timeout of a start and a resumption, in seconds. The spec can limit that of a start further. */
 const defaultTimeoutSeconds = 300;
 
 /** The end time of a sandbox that never ends by itself. E2B's clients require an end time. */
@@ -31,10 +31,11 @@ export function unsupported(what: string, instead = 'docs/e2b.md lists what work
   return new ConnectError('unimplemented', `Skep has no ${what} for E2B's clients. ${instead}`);
 }
 
-const seconds = z.int().min(1).max(parameterLimits.timeoutSeconds);
+/** 0 ends the sandbox at once. As in E2B, a sandbox can't begin with it. */
+const seconds = z.int().min(0).max(parameterLimits.timeoutSeconds);
 const { env, metadata } = sandboxParameterFields;
 
-const createBody = z.looseObject({ templateID: z.string().min(1), timeout: seconds.optional(), metadata, envVars: env });
+const createBody = z.looseObject({ templateID: z.string().min(1), timeout: seconds.min(1).optional(), metadata, envVars: env });
 
 /** Options of a start that Skep does not support, with their names for the error. Only a neutral value is allowed. */
 const unsupportedOptions: Readonly<Record<string, string>> = {
@@ -83,7 +84,7 @@ const create: Handler = async ({ context, body }) => {
 
 const connectBody = z.object({ timeout: seconds.optional(), memory: z.boolean().optional() });
 
-/** Resumes the sandbox if it is paused. The timeout can only make it live longer. */
+/** Resumes the sandbox with a new timeout if it is paused. Otherwise the timeout can only make it live longer. */
 const connect: Handler = async ({ context, id, body }) => {
   const { skep, scope, principal } = context;
   const { timeout } = parsed(connectBody, 'body', body);
@@ -91,9 +92,8 @@ const connect: Handler = async ({ context, id, body }) => {
   const isRunning = found.status === 'RUNNING';
   const sandbox = isRunning ? found : await skep.sandboxes.resume(principal, id);
   const end = expiresAt(sandbox);
-  if (timeout !== undefined && end !== null && end < skep.clock.now() + timeout * 1000) {
-    await skep.sandboxes.setTimeout(scope, id, timeout * 1000);
-  }
+  const timeoutMs = (timeout ?? (isRunning ? 0 : defaultTimeoutSeconds)) * 1000;
+  if (!isRunning || (end !== null && end < skep.clock.now() + timeoutMs)) await skep.sandboxes.setTimeout(scope, id, timeoutMs);
   context.response.status(isRunning ? 200 : 201);
   return presentConnection(context, sandbox);
 };
@@ -148,12 +148,18 @@ const setTimeout: Handler = async ({ context, id, body }) => {
   await context.skep.sandboxes.setTimeout(context.scope, id, timeout * 1000);
 };
 
-/** Pauses the sandbox. Throws if it is already paused, as E2B does; clients then know that the call changed nothing. */
+/**
+ * Pauses the sandbox, and takes its timeout away. Throws if it is already paused, as E2B does; clients then know that the call changed
+ * nothing else.
+ */
 const pause: Handler = async ({ context, id, body }) => {
   const { skep: { sandboxes }, scope, principal } = context;
   const { memory } = parsed(connectBody, 'body', body);
-  if ((await sandboxes.get(scope, id)).status === 'PAUSED') throw new Failure('sandbox_not_running', { id, status: 'PAUSED' });
-  await sandboxes.pause(principal, id, memory === false ? 'stop' : undefined);
+  const isPaused = (await sandboxes.get(scope, id)).status === 'PAUSED';
+  if (!isPaused) await sandboxes.pause(principal, id, memory === false ? 'stop' : undefined);
+  // After the pause: a sandbox that could not be paused keeps its timeout.
+  await sandboxes.setTimeout(scope, id, null);
+  if (isPaused) throw new Failure('sandbox_not_running', { id, status: 'PAUSED' });
 };
 
 const metrics: Handler = async ({ context, id }) => {

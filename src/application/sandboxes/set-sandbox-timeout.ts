@@ -5,18 +5,20 @@ import type { SandboxUseCaseDeps } from './sandboxes.ts';
 import { getSandbox } from './sandbox-records.ts';
 
 /**
- * Sets the deletion of the sandbox to `timeoutMs` from now, even if it is active. That may be sooner or later than before. Throws
- * `sandbox_not_found`, or `invalid_request` if its spec does not allow such a long life.
+ * Sets the deletion of the sandbox to `timeoutMs` from now, even if it is active. That may be sooner or later than before. With null, the
+ * sandbox lives as long as its spec allows. Throws `sandbox_not_found`, or `invalid_request` if the spec does not allow such a long life.
  */
-export async function setSandboxTimeout(deps: SandboxUseCaseDeps, scope: OwnerScope, id: string, timeoutMs: number): Promise<void> {
+export async function setSandboxTimeout(
+  deps: SandboxUseCaseDeps, scope: OwnerScope, id: string, timeoutMs: number | null,
+): Promise<void> {
   const { store, specs, reconciler, clock } = deps;
   for (;;) {
     const sandbox = await getSandbox(store, scope, id);
     const { spec, createdAt } = sandbox;
     const now = clock.now();
-    const maxLifeMs = now - createdAt + timeoutMs;
     const maxMs = specs.find(spec.id)?.rest.maxLifeMs ?? null;
-    if (maxMs !== null && maxLifeMs > maxMs) {
+    const maxLifeMs = timeoutMs === null ? maxMs : now - createdAt + timeoutMs;
+    if (maxMs !== null && maxLifeMs !== null && maxLifeMs > maxMs) {
       throw new Failure('invalid_request', { problems: [{ argument: 'timeoutMs', reason: { code: 'timeout_above_spec', maxMs } }] });
     }
     const { kind } = await store.sandboxes.replace(nextVersion(sandbox, now, { spec: { ...spec, rest: { ...spec.rest, maxLifeMs } } }));

@@ -1,6 +1,8 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { e2b } from '../../../src/adapters/e2b/index.ts';
+import { Failure } from '../../../src/domain/failure.ts';
 import { type Client, createClient, object } from '../../support/client.ts';
+import { until } from '../../support/until.ts';
 import { startWorld } from '../http/world.ts';
 import { openDoor } from './door.ts';
 
@@ -62,5 +64,31 @@ describe('the sandboxes of E2B clients', () => {
     expect((await ann('POST', `${path}/timeout`, { timeout: 3600 })).status).toBe(400);
     expect((await ann('POST', `${path}/timeout`, { timeout: 5 })).status).toBe(204);
     expect(Date.parse(String(object(await ann('GET', path))['endAt']))).toBeLessThan(Date.parse(String(endAt)));
+  });
+
+  test('keeps a paused sandbox without a timeout, and sets a new one when it is resumed', async () => {
+    const { as, world, id } = await openDoor();
+    const ann = as(world.keys.ann);
+    const path = `/e2b/sandboxes/${id}`;
+    const minutesLeft = async () => Math.round((Date.parse(String(object(await ann('GET', path))['endAt'])) - Date.now()) / 60_000);
+    expect(await minutesLeft()).toBe(1);
+    vi.spyOn(world.skep.sandboxes, 'pause').mockRejectedValueOnce(new Failure('sandbox_busy', { id, status: 'STARTING' }));
+    expect([(await ann('POST', `${path}/pause`)).status, await minutesLeft()]).toEqual([409, 1]);
+    expect((await ann('POST', `${path}/pause`)).status).toBe(204);
+    expect(object(await ann('GET', path))).toMatchObject({ state: 'paused', endAt: expect.stringMatching(/^9999/) });
+    expect([(await ann('POST', `${path}/connect`, { timeout: 600 })).status, await minutesLeft()]).toEqual([201, 10]);
+    expect([(await ann('POST', `${path}/connect`, { timeout: 60 })).status, await minutesLeft()]).toEqual([200, 10]);
+    await world.skep.sandboxes.pause(null, id);
+    expect([(await ann('POST', `${path}/pause`)).status, object(await ann('GET', path))['endAt']]).toEqual([409, expect.stringMatching(/^9999/)]);
+    expect([(await ann('POST', `${path}/resume`)).status, await minutesLeft()]).toEqual([201, 5]);
+  });
+
+  test('ends a sandbox whose timeout is set to 0', async () => {
+    const { as, world, id } = await openDoor();
+    const ann = as(world.keys.ann);
+    expect((await ann('POST', '/e2b/v2/sandboxes', { templateID: 'base', timeout: 0 })).status).toBe(400);
+    expect((await ann('POST', `/e2b/sandboxes/${id}/connect`, { timeout: 0 })).status).toBe(200);
+    expect((await ann('POST', `/e2b/sandboxes/${id}/timeout`, { timeout: 0 })).status).toBe(204);
+    await until(() => ann('GET', `/e2b/sandboxes/${id}`), ({ status }) => status === 404);
   });
 });
