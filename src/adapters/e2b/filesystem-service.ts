@@ -53,8 +53,10 @@ function* changesBetween(before: Entries, after: Entries): Generator<[string, Ev
   for (const path of before.keys()) if (!after.has(path)) yield [path, 'EVENT_TYPE_REMOVE'];
   for (const [path, entry] of after) {
     const earlier = before.get(path);
-    if (earlier === undefined) yield [path, 'EVENT_TYPE_CREATE'];
-    else if (isWritten(earlier, entry)) yield [path, 'EVENT_TYPE_WRITE'];
+    if (earlier === undefined) {
+      yield [path, 'EVENT_TYPE_CREATE'];
+      if (entry.type === 'file' && entry.size > 0) yield [path, 'EVENT_TYPE_WRITE'];
+    } else if (isWritten(earlier, entry)) yield [path, 'EVENT_TYPE_WRITE'];
     else if (earlier.mode !== entry.mode) yield [path, 'EVENT_TYPE_CHMOD'];
   }
 }

@@ -15,7 +15,7 @@ describe("the files of E2B's clients", () => {
     expect(await call('GetWatcherEvents', { watcherId })).toEqual({ events: [] });
     const file = `${world.url}/api/v1/sandboxes/${id}/files?path=/workspace/new`;
     await fetch(file, { method: 'PUT', body: 'x', headers: { 'X-Session-API-Key': world.keys.ann } });
-    expect(await call('GetWatcherEvents', { watcherId })).toEqual({ events: [{ name: 'new', type: 'EVENT_TYPE_CREATE' }] });
+    expect(await call('GetWatcherEvents', { watcherId })).toEqual({ events: [{ name: 'new', type: 'EVENT_TYPE_CREATE' }, { name: 'new', type: 'EVENT_TYPE_WRITE' }] });
     expect(await call('GetWatcherEvents', { watcherId })).toEqual({ events: [] });
     expect(await call('RemoveWatcher', { watcherId })).toEqual({});
     expect(await call('GetWatcherEvents', { watcherId })).toMatchObject({ code: 'not_found' });

@@ -165,12 +165,13 @@ describeWithDocker("E2B's own package", () => {
 
     const events: string[] = [];
     const watching = await files.watchDir('deep', ({ name, type }) => void events.push(`${type} ${name}`), { recursive: true });
-    await files.write('deep/er/new', '1');
-    await until(() => events, (all) => all.includes(`${FilesystemEventType.CREATE} er/new`), 30_000);
-    await files.remove('deep/er/new');
-    await until(() => events, (all) => all.includes(`${FilesystemEventType.REMOVE} er/new`), 30_000);
+    await files.write('deep/er/in/new', '1');
+    await until(() => events, (all) => all.includes(`${FilesystemEventType.WRITE} er/in/new`), 30_000);
+    await files.remove('deep/er/in');
+    await until(() => events, (all) => all.includes(`${FilesystemEventType.REMOVE} er/in/new`), 30_000);
     await watching.stop();
-    expect(events).toEqual([`${FilesystemEventType.CREATE} er/new`, `${FilesystemEventType.REMOVE} er/new`]);
+    const { CREATE, WRITE, REMOVE } = FilesystemEventType;
+    expect(new Set(events)).toEqual(new Set([`${CREATE} er/in`, `${CREATE} er/in/new`, `${WRITE} er/in/new`, `${REMOVE} er/in`, `${REMOVE} er/in/new`]));
 
     const written = new FormData();
     written.append('file', new Blob(['by a URL']), 'ignored');
