@@ -41,13 +41,17 @@ export class ConnectError extends Error {
 const codesByStatus: Readonly<Record<number, ConnectCode>> = {
   400: 'invalid_argument', 401: 'unauthenticated', 403: 'permission_denied', 404: 'not_found', 409: 'failed_precondition',
   410: 'out_of_range', 413: 'invalid_argument', 422: 'invalid_argument', 429: 'resource_exhausted',
-  502: 'unavailable', 503: 'unavailable', 504: 'unavailable',
 };
 
-/** Returns the message if the sandbox is gone or does not run, otherwise null. E2B's clients recognize it by "was not found". */
+/**
+ * Returns the message if the sandbox is gone or does not run, otherwise null. E2B's clients recognize it by "was not found". Programs look
+ * for "was killed or reached its end of life".
+ */
 export function goneMessage(problem: AnyProblem): string | null {
-  const isGone = problem.code === 'sandbox_not_running' || problem.code === 'sandbox_not_found';
-  return isGone ? `The running sandbox was not found. ${detailOf(problem)}` : null;
+  const { code } = problem;
+  if (code === 'sandbox_not_running') return `The running sandbox was not found. ${detailOf(problem)}`;
+  if (code !== 'sandbox_not_found') return null;
+  return `The running sandbox was not found: the sandbox was killed or reached its end of life. ${detailOf(problem)}`;
 }
 
 /** Returns the message about the problem. Only Skep's own clients know the headers that the usual message names. */
@@ -56,14 +60,22 @@ export function messageOf(problem: AnyProblem): string {
   return 'The key or the token is missing, unknown, expired or revoked. Create a key: skep keys create NAME --format e2b';
 }
 
-/** Converts the error to the protocol's form. A sandbox that is gone or stopped is `unavailable`, as in E2B. */
+/**
+ * Converts the error to the protocol's form. Only a sandbox that is gone or stopped is `unavailable`: E2B's clients take this code to mean
+ * that.
+ */
 export function connectErrorOf(error: unknown, context: RequestContext): ConnectError {
   if (error instanceof ConnectError) return error;
   const problem = problemOf(error) ?? context.logUnexpected(error);
   const gone = goneMessage(problem);
   if (gone !== null) return new ConnectError('unavailable', gone);
-  const code = problem.code === 'wrong_file_type' ? 'invalid_argument' : codesByStatus[httpStatusOf(problem.code)];
-  return new ConnectError(code ?? 'internal', messageOf(problem));
+  return new ConnectError(codeOf(problem), messageOf(problem));
+}
+
+function codeOf(problem: AnyProblem): ConnectCode {
+  if (problem.code === 'wrong_file_type') return 'invalid_argument';
+  const hasNoRoom = problem.code === 'runtime_unavailable' && problem.context.reason.code === 'process_limit_reached';
+  return hasNoRoom ? 'resource_exhausted' : codesByStatus[httpStatusOf(problem.code)] ?? 'internal';
 }
 
 /** The largest message of a request, in bytes. Input for a process comes in such a message. */
@@ -76,6 +88,7 @@ export interface ServiceCall {
   readonly skep: Skep;
   readonly scope: OwnerScope;
   readonly sandboxId: string;
+  readonly templateId: string;
   /** Returns the absolute path of one that may be relative to the working directory of the sandbox. */
   readonly resolve: (path: string) => string;
   /** The time limit that the client sets, in milliseconds; null for none. */

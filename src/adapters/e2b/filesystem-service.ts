@@ -28,9 +28,14 @@ const typeLetters = { file: '-', directory: 'd', symlink: 'l', other: '?' } as c
 function presentEntry({ path, type, size, mode, modifiedAt, target, owner }: FileEntry): object {
   return {
     name: posix.basename(path), type: types[type], path, size: String(size), mode, permissions: typeLetters[type] + permissionsOf(mode),
-    owner: String(owner?.uid ?? ''), group: String(owner?.gid ?? ''), modifiedTime: toTimestamp(modifiedAt),
+    owner: nameOf(owner?.uid), group: nameOf(owner?.gid), modifiedTime: toTimestamp(modifiedAt),
     ...(target !== null && { symlinkTarget: target }),
   };
+}
+
+/** Only the sandbox knows the other names. To read them would take a second request for each entry or listing. */
+function nameOf(id: number | undefined): string {
+  return id === 0 ? 'root' : String(id ?? '');
 }
 
 /** Returns permission bits as `ls` shows them: `rwxr-xr-x`. */

@@ -139,7 +139,7 @@ async function accessTo(context: RequestContext, id: string, digest: string, use
   const timeout = headerOf(request, 'connect-timeout-ms') ?? '';
   const identify = async (): Promise<unknown> => await auth.authenticateDigest?.(digest);
   return {
-    skep: context.skep, scope, sandboxId: id, resolve: (path) => posix.resolve(spec.workingDir, path),
+    skep: context.skep, scope, sandboxId: id, templateId: spec.id, resolve: (path) => posix.resolve(spec.workingDir, path),
     timeoutMs: /^[1-9]\d{0,9}$/.test(timeout) ? Math.min(Number(timeout), maxTimeoutMs) : null,
     ends: form === 'call' ? context.closed : form === 'stream' ? context.openStream(identify) : context.openTransfer(identify),
     status,

@@ -61,10 +61,11 @@ async function findRunning(call: ServiceCall, message: Selected): Promise<Execut
 /** Runs a command. Reports its output and its end. The command keeps running if the client leaves. */
 async function* start(call: ServiceCall, { process, pty, stdin }: z.output<typeof startMessage>): AsyncGenerator<object, void> {
   const { cmd, args, envs, cwd } = process;
-  const { skep, scope, sandboxId, timeoutMs } = call;
+  const { skep, scope, sandboxId, templateId, timeoutMs } = call;
+  const env = { ...envs, E2B_SANDBOX: 'true', E2B_SANDBOX_ID: sandboxId, E2B_TEMPLATE_ID: templateId };
   const workingDir = cwd === '' ? null : call.resolve(cwd);
   const execution = await skep.executions.run(scope, sandboxId, {
-    command: [cmd, ...args], env: envs, workingDir, timeoutMs, stdin: stdin || pty !== undefined, tty: pty?.size ?? null,
+    command: [cmd, ...args], env, workingDir, timeoutMs, stdin: stdin || pty !== undefined, tty: pty?.size ?? null,
   });
   yield* follow(call, execution, workingDir);
 }

@@ -7,6 +7,7 @@ import type { PageKey } from '../../domain/page.ts';
 import { isSameSecret } from '../../domain/credentials.ts';
 import type { RequestContext } from '../http/request-context.ts';
 import { digestLength } from '../shared/key-digest.ts';
+import { ConnectError } from './connect-protocol.ts';
 
 /** The operation that a signed URL allows, in E2B's terms. */
 type FileOperation = 'read' | 'write';
@@ -48,8 +49,8 @@ const maxWaiting = 20;
 
 /**
  * Finds the token that made the signature. The URL does not name the sandbox, so this tries the tokens of all sandboxes, the newest first.
- * A wrong signature counts as a wrong key. Throws `unauthorized` if no token made it or it has expired, `rate_limited`, or an `AbortError`
- * if the client leaves.
+ * A wrong signature counts as a wrong key, an expired one does not. Throws `unauthorized` if no token made it, `unauthenticated` if it has
+ * expired, `rate_limited`, or an `AbortError` if the client leaves.
  */
 export async function findSigner({ skep, http, request, closed }: RequestContext, signed: SignedFile) {
   if (searches.pendingCount >= maxWaiting) throw new Failure('rate_limited', { limit: 'signed_urls', retryAfterSeconds: 1 });
@@ -62,8 +63,7 @@ const searches = pLimit(1);
 /** Returns the sandbox, and the digest of the key whose token made the signature. */
 async function search(skep: Skep, signed: SignedFile, signal: AbortSignal) {
   const { signature, expiration } = signed;
-  const isExpired = expiration !== null && !(Number(expiration) * 1000 > skep.clock.now());
-  if (isExpired || !signatureForm.test(signature)) throw new Failure('unauthorized', {});
+  if (!signatureForm.test(signature)) throw new Failure('unauthorized', {});
   const digests = new Map<string, readonly string[]>();
   let after: PageKey | null = null;
   do {
@@ -73,7 +73,10 @@ async function search(skep: Skep, signed: SignedFile, signal: AbortSignal) {
       const ofOwner = digests.get(sandbox.ownerId) ?? (await skep.auth.digestsOf?.(sandbox.ownerId)) ?? [];
       digests.set(sandbox.ownerId, ofOwner);
       const digest = ofOwner.find((one) => isSignedBy(sandboxToken(skep, sandbox.id, one), signed));
-      if (digest !== undefined) return { sandbox, digest };
+      if (digest === undefined) continue;
+      const isExpired = expiration !== null && !(Number(expiration) * 1000 > skep.clock.now());
+      if (isExpired) throw new ConnectError('unauthenticated', 'signature is already expired');
+      return { sandbox, digest };
     }
     after = page.next;
   } while (after !== null);

@@ -24,6 +24,15 @@ describe('the API for E2B clients', () => {
     expect(logged).toMatchObject({ sandbox: door.id, key_name: 'ann-laptop' });
   });
 
+  test('gives commands the variables of E2B, which a client cannot replace', async () => {
+    const door = await openDoor();
+    const run = vi.spyOn(door.world.skep.executions, 'run');
+    const { templateID } = object(await door.as(door.world.keys.ann)('GET', `/e2b/sandboxes/${door.id}`));
+    await stream(door, 'Start', wrapped(JSON.stringify({ process: { cmd: 'echo', envs: { A: 'b', E2B_SANDBOX: 'no' } } })));
+    const env = { A: 'b', E2B_SANDBOX: 'true', E2B_SANDBOX_ID: door.id, E2B_TEMPLATE_ID: templateID };
+    expect(run.mock.lastCall?.[2].env).toEqual(env);
+  });
+
   test('refuses a working directory that does not exist, as E2B does', async () => {
     const door = await openDoor();
     await door.world.skep.files.write(null, door.id, '/workspace/a-file', ReadableStream.from([]), {}, new AbortController().signal);
@@ -132,7 +141,16 @@ describe('the API for E2B clients', () => {
       throw new Failure('output_dropped', { oldest: 0 });
     });
     const messages = await stream(door, 'Start', wrapped(JSON.stringify({ process: { cmd: 'sleep' } })));
-    expect(messages.at(-1)?.['error']).toEqual({ code: 'unavailable', message: expect.stringContaining('was not found') });
+    expect(messages.at(-1)?.['error']).toEqual({ code: 'unavailable', message: expect.stringContaining('was not found: the sandbox was killed or reached its end of life') });
+  });
+
+  test.each([
+    ['process_limit_reached', 'resource_exhausted'], ['unreachable', 'internal'],
+  ] as const)('reports the failure %s of the runtime as `%s`, which E2B does not take for the end of the sandbox', async (reason, code) => {
+    const door = await openDoor();
+    const failure = new Failure('runtime_unavailable', { runtime: 'docker', reason: { code: reason }, retryAfterSeconds: 5 });
+    vi.spyOn(door.world.skep.executions, 'run').mockRejectedValue(failure);
+    expect(codeOf(await stream(door, 'Start', wrapped(JSON.stringify({ process: { cmd: 'sleep' } }))))).toBe(code);
   });
 
   test('refuses a token after its key is revoked, and ends its open stream', async () => {
@@ -151,7 +169,7 @@ describe('the API for E2B clients', () => {
   test.each([
     ['process.Process/Start', { process: { cmd: 'sleep' }, stdin: false }],
     ['filesystem.Filesystem/WatchDir', { path: '/' }],
-  ])('ends %s with `unavailable` when the server is closed', async (method, message) => {
+  ])('ends %s with `internal` when the server is closed, because the sandbox still runs', async (method, message) => {
     const { world, headers } = await openDoor();
     const body = new Uint8Array(wrapped(JSON.stringify(message)));
     const response = await fetch(`${world.url}/e2b/${method}`, { method: 'POST', headers: { ...headers, 'Content-Type': connectJson }, body });
@@ -159,7 +177,7 @@ describe('the API for E2B clients', () => {
     await reader.read();
     await world.server.close();
     const rest = await reader.read();
-    expect(Buffer.from(rest.value ?? []).toString()).toContain('"code":"unavailable"');
+    expect(Buffer.from(rest.value ?? []).toString()).toContain('"code":"internal"');
     expect(world.lines.filter(({ level }) => level === 'error')).toEqual([]);
   });
 

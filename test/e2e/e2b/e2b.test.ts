@@ -107,6 +107,8 @@ describeWithDocker("E2B's own package", () => {
     const result = await commands.run('echo out; echo oops >&2; pwd', { onStdout: (part) => void seen.push(part), envs: { A: 'b' } });
     expect(result).toMatchObject({ exitCode: 0, stdout: 'out\n/workspace\n', stderr: 'oops\n' });
     expect(seen.join('')).toBe('out\n/workspace\n');
+    const { stdout: variables } = await commands.run('echo $E2B_SANDBOX $E2B_SANDBOX_ID $E2B_TEMPLATE_ID');
+    expect(variables).toBe(`true ${sandbox.value.sandboxId} web\n`);
     await expect(commands.run('exit 3')).rejects.toThrow(CommandExitError);
     expect((await commands.run('true', { user: 'user' })).exitCode).toBe(0);
     await expect(commands.run('true', { user: 'nobody' })).rejects.toThrow(InvalidArgumentError);
