@@ -11,13 +11,14 @@ import type { StartProgram } from './file-writer.ts';
 
 /**
  * Prints the contents of the directory `$1`, down to the depth `$2`. Each entry begins with the mark `$3`, which no path contains, and its
- * stat. After a link comes its target. The last entry is a dot. Uses only options that both GNU's and busybox's `find` and `stat` have.
+ * stat. After a link comes its target. The last entry is a dot. Uses only options that both GNU's and busybox's `find` and `stat` have. For
+ * both, only `%y` has fractions of seconds.
  */
 const listing = `
 command -v find >/dev/null && command -v stat >/dev/null && cd "$1" || exit 1
 export LC_ALL=C
 echo "/$3"
-format="/$3 %f %s %Y %u %g %n"
+format="/$3 %f %s %Y %u %g %y %n"
 find . -maxdepth "$2" ! -type l -exec stat -c "$format" {} + -o -type l -exec sh -c '
   format=$1 mark=$2; shift 2
   for link; do stat -c "$format" "$link" && printf "/%s=" "$mark" && readlink "$link"; done' sh "$format" "$3" {} +
@@ -88,7 +89,10 @@ async function hasNoForkError(errors: ReadableStream<Uint8Array>): Promise<boole
   return hasNone;
 }
 
-const line = /^ (?<mode>[0-9a-f]+) (?<size>\d+) (?<seconds>-?\d+) (?<uid>\d+) (?<gid>\d+) \.\/(?<path>.*)\n$/s;
+const time = String.raw`\S+ [\d:]+(?:\.(?<fraction>\d+))?(?: \S+)?`;
+const line = new RegExp(
+  String.raw`^ (?<mode>[0-9a-f]+) (?<size>\d+) (?<seconds>-?\d+) (?<uid>\d+) (?<gid>\d+) ${time} \./(?<path>.*)\n$`, 's',
+);
 const fileTypeBits: Readonly<Record<number, FileType>> = { 0o10: 'file', 0o4: 'directory', 0o12: 'symlink' };
 
 async function* entriesOf(records: AsyncIterable<string>, canFork: Promise<boolean>): AsyncGenerator<FileEntry, void> {
@@ -107,12 +111,13 @@ async function* entriesOf(records: AsyncIterable<string>, canFork: Promise<boole
 
 /** Null for the directory itself. */
 function parseLine(record: string): FileEntry | null {
-  const { mode = '', size, seconds, uid, gid, path } = line.exec(record)?.groups ?? {};
+  const { mode = '', size, seconds, uid, gid, fraction = '', path } = line.exec(record)?.groups ?? {};
   if (path === undefined) return null;
   const bits = Number.parseInt(mode, 16);
   const type = fileTypeBits[bits >> 12] ?? 'other';
   const owner = { uid: Number(uid), gid: Number(gid) };
-  return { path, type, size: Number(size), mode: bits & 0o7777, modifiedAt: Number(seconds) * 1000, target: null, owner };
+  const modifiedAt = Number(seconds) * 1000 + Number(fraction.slice(0, 6).padEnd(6, '0')) / 1000;
+  return { path, type, size: Number(size), mode: bits & 0o7777, modifiedAt, target: null, owner };
 }
 
 /** The engine also sends the contents, so a directory that exceeds this limit is not listed from its archive. */
