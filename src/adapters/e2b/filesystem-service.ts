@@ -1,7 +1,8 @@
 import { posix } from 'node:path';
 import { LRUCache } from 'lru-cache';
+import pLimit from 'p-limit';
 import { z } from 'zod';
-import { isFailureOf } from '../../domain/failure.ts';
+import { isFailure, isFailureOf } from '../../domain/failure.ts';
 import type { FileEntry } from '../../domain/file-entry.ts';
 import { toTimestamp } from '../http/common-schemas.ts';
 import { realTimers, sleep } from '../shared/timeout.ts';
@@ -17,6 +18,10 @@ const maxEntries = 10_000;
 /** The most directory levels that are listed or watched. */
 const maxDepth = 32;
 
+/** The most links in a listing whose targets are looked up, and how many at once. The others have the type of a link. */
+const maxFollowedLinks = 100;
+const followedAtOnce = 5;
+
 /** The interval in which a watched directory is read. */
 const watchEveryMs = 500;
 
@@ -29,8 +34,28 @@ function presentEntry({ path, type, size, mode, modifiedAt, target, owner }: Fil
   return {
     name: posix.basename(path), type: types[type], path, size: String(size), mode, permissions: typeLetters[type] + permissionsOf(mode),
     owner: nameOf(owner?.uid), group: nameOf(owner?.gid), modifiedTime: toTimestamp(modifiedAt),
-    ...(target !== null && { symlinkTarget: target }),
+    ...(target !== null && { symlinkTarget: posix.resolve(posix.dirname(path), target) }),
   };
+}
+
+/** The failures of a look at the target of a link that leads nowhere, through a file, or out of the sandbox. */
+const noTarget: ReadonlySet<string> = new Set(['file_not_found', 'wrong_file_type', 'invalid_request']);
+
+/** As in E2B, a link has the type and the mode of what it leads to, if there is something. */
+async function presentFollowed({ skep, scope, sandboxId, ends }: ServiceCall, entry: FileEntry): Promise<object> {
+  if (entry.type !== 'symlink') return presentEntry(entry);
+  const found = await skep.files.stat(scope, sandboxId, entry.path, true, ends).catch((error: unknown) => {
+    if (!isFailure(error) || !noTarget.has(error.code)) throw error;
+  });
+  const { type, mode } = found ?? entry;
+  return { ...presentEntry(entry), type: types[type], mode };
+}
+
+async function presentList(call: ServiceCall, entries: readonly FileEntry[]): Promise<readonly object[]> {
+  const links = new Set(entries.filter(({ type }) => type === 'symlink').slice(0, maxFollowedLinks));
+  const limit = pLimit(followedAtOnce);
+  return await Promise.all(entries.map(async (entry) =>
+    (links.has(entry) ? await limit(() => presentFollowed(call, entry)) : presentEntry(entry))));
 }
 
 /** Only the sandbox knows the other names. To read them would take a second request for each entry or listing. */
@@ -147,17 +172,23 @@ function watcherMethods(): Service {
 export const createFilesystemService = (): Service => ({
   ...watcherMethods(),
   WatchDir: streamOf(watched, watchDir),
-  Stat: callOf(path, async ({ skep, scope, sandboxId, ends, resolve }, { path }) =>
-    ({ entry: presentEntry(await skep.files.stat(scope, sandboxId, resolve(path), false, ends)) })),
+  Stat: callOf(path, async (call, { path }) => {
+    const { skep, scope, sandboxId, ends, resolve } = call;
+    return { entry: await presentFollowed(call, await skep.files.stat(scope, sandboxId, resolve(path), false, ends)) };
+  }),
   MakeDir: callOf(path, async ({ skep, scope, sandboxId, ends, resolve }, { path }) => {
     const { directory, isNew } = await skep.files.makeDirectory(scope, sandboxId, resolve(path), ends);
     if (!isNew) throw new ConnectError('already_exists', 'The directory exists already.');
     return { entry: presentEntry(directory) };
   }),
-  Move: callOf(moved, async ({ skep, scope, sandboxId, ends, resolve }, { source, destination }) =>
-    ({ entry: presentEntry(await skep.files.move(scope, sandboxId, resolve(source), resolve(destination), ends)) })),
-  ListDir: callOf(path.extend({ depth: z.int().min(0).default(1) }), async (call, { path, depth }) =>
-    ({ entries: (await listEntries(call, call.resolve(path), Math.min(Math.max(1, depth), maxDepth))).map(presentEntry) })),
+  Move: callOf(moved, async (call, { source, destination }) => {
+    const { skep, scope, sandboxId, ends, resolve } = call;
+    return { entry: await presentFollowed(call, await skep.files.move(scope, sandboxId, resolve(source), resolve(destination), ends)) };
+  }),
+  ListDir: callOf(path.extend({ depth: z.int().min(0).default(1) }), async (call, { path, depth }) => {
+    const entries = await listEntries(call, call.resolve(path), Math.min(Math.max(1, depth), maxDepth));
+    return { entries: await presentList(call, entries) };
+  }),
   // As in E2B, also removes a directory with all its content, and succeeds if nothing is there.
   Remove: callOf(path, async ({ skep, scope, sandboxId, ends, resolve }, { path }) => {
     await skep.files.remove(scope, sandboxId, resolve(path), true, ends).catch((error: unknown) => {

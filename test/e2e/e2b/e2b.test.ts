@@ -165,6 +165,12 @@ describeWithDocker("E2B's own package", () => {
     await files.remove('many');
     expect(await files.exists('many')).toBe(false);
 
+    await sandbox.value.commands.run('mkdir links; ln -s ../empty links/file; ln -s /etc links/dir; ln -s nothing links/none');
+    expect(await files.getInfo('links/file')).toMatchObject({ name: 'file', type: 'file', symlinkTarget: '/workspace/empty', mode: 0o644 });
+    expect((await files.list('links')).map(({ name, type, symlinkTarget }) => [name, type, symlinkTarget])).toEqual([
+      ['dir', 'dir', '/etc'], ['file', 'file', '/workspace/empty'], ['none', 'symlink', '/workspace/links/nothing'],
+    ]);
+
     const events: string[] = [];
     const watching = await files.watchDir('deep', ({ name, type }) => void events.push(`${type} ${name}`), { recursive: true });
     await files.write('deep/er/in/new', '1');
