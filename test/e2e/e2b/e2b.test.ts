@@ -78,17 +78,21 @@ describeWithDocker("E2B's own package", () => {
     expect(await sandbox.pause()).toBe(true);
     expect(await Sandbox.pause(sandboxId, options)).toBe(false);
     expect(await sandbox.isRunning()).toBe(false);
+    expect((await Sandbox.getInfo(sandboxId, options)).endAt.getUTCFullYear()).toBe(9999);
     const paused = Sandbox.list({ ...options, query: { state: ['paused'] } });
     expect((await paused.nextItems()).map((one) => one.sandboxId)).toEqual([sandboxId]);
-    const resumed = await Sandbox.connect(sandboxId, options);
+    const resumed = await Sandbox.connect(sandboxId, { ...options, timeoutMs: 120_000 });
     expect(await resumed.isRunning()).toBe(true);
+    expect(Math.abs((await resumed.getInfo()).endAt.getTime() - Date.now() - 120_000)).toBeLessThan(60_000);
     expect((await resumed.commands.run('echo $GREETING')).stdout).toBe('hello\n');
 
     const [metric] = await sandbox.getMetrics();
     expect(metric).toMatchObject({ cpuUsedPct: expect.any(Number), memUsed: expect.any(Number) });
     expect(metric?.memUsed).toBeGreaterThan(0);
 
+    const ended = await resumed.commands.run('sleep 60', { background: true });
     expect(await sandbox.kill()).toBe(true);
+    await expect(ended.wait()).rejects.toThrow('sandbox was killed or reached its end of life');
     expect(await sandbox.kill()).toBe(false);
     expect(await sandbox.isRunning()).toBe(false);
     await expect(sandbox.files.list('/')).rejects.toThrow(TimeoutError);
@@ -186,11 +190,16 @@ describeWithDocker("E2B's own package", () => {
     const uploadUrl = await sandbox.value.uploadUrl('/workspace/uploaded', { useSignatureExpiration: 60 });
     expect(uploadUrl.startsWith(`${server.url}/files?`)).toBe(true);
     expect((await fetch(uploadUrl, { method: 'POST', body: written })).status).toBe(200);
+    const field = new FormData();
+    field.append('file', 'file content');
+    expect((await fetch(await sandbox.value.uploadUrl('field'), { method: 'POST', body: field })).status).toBe(200);
+    expect(await files.read('field')).toBe('file content');
     const downloadUrl = await sandbox.value.downloadUrl('/workspace/uploaded');
     expect(await (await fetch(downloadUrl)).text()).toBe('by a URL');
     expect((await fetch(downloadUrl, { method: 'POST', body: written })).status).toBe(401);
     expect((await fetch(downloadUrl.replace('uploaded', 'empty'))).status).toBe(401);
-    expect((await fetch(await sandbox.value.downloadUrl('/workspace/uploaded', { useSignatureExpiration: -1 }))).status).toBe(401);
+    const expired = await fetch(await sandbox.value.downloadUrl('/workspace/uploaded', { useSignatureExpiration: -1 }));
+    expect([expired.status, await expired.json()]).toEqual([401, { code: 401, message: 'signature is already expired' }]);
   });
 
   test('reaches a port through the proxy', async () => {

@@ -20,8 +20,8 @@ def raises(error, work):
 async def rejects(error, work):
     try:
         result = await work
-    except error:
-        return
+    except error as thrown:
+        return thrown
     raise AssertionError(f'{result!r} instead of {error.__name__}')
 
 
@@ -41,9 +41,15 @@ def sync_client():
         raises(FileNotFoundException, lambda: sandbox.files.read('missing'))
         raises(InvalidArgumentException, lambda: sandbox.files.read('a'))
         sandbox.files.remove('missing')
-        changes = sandbox.files.watch_dir('a')
+        sandbox.commands.run('ln -s b.txt link', cwd='a')
+        link = sandbox.files.get_info('a/link')
+        assert (link.type.value, link.symlink_target) == ('file', sandbox.files.get_info('a/b.txt').path)
+        changes = sandbox.files.watch_dir('a', recursive=True)
         sandbox.files.remove('a/b.txt')
         assert [event.type.value for event in changes.get_new_events()] == ['remove']
+        sandbox.files.write('a/new/c.txt', 'text')
+        assert {(event.type.value, event.name) for event in changes.get_new_events()} == {
+            ('create', 'new'), ('create', 'new/c.txt'), ('write', 'new/c.txt')}
         assert httpx.post(sandbox.upload_url('up.txt'), files={'file': ('up.txt', b'sent')}).status_code == 200
         assert httpx.get(sandbox.download_url('up.txt')).content == b'sent'
 
@@ -63,7 +69,7 @@ async def async_client():
     sleeping = await sandbox.commands.run('sleep 100', background=True)
     waiting = asyncio.create_task(sleeping.wait())
     assert await sandbox.kill()
-    await rejects(SandboxNotRunningException, waiting)
+    assert 'sandbox was killed or reached its end of life' in str(await rejects(SandboxNotRunningException, waiting))
     await rejects(SandboxNotRunningException, sandbox.files.read('up.txt'))
     assert not await sandbox.is_running()
 
