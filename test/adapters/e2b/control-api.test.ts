@@ -78,7 +78,7 @@ describe('the sandboxes of E2B clients', () => {
     expect(object(await ann('GET', path))).toMatchObject({ state: 'paused', endAt: expect.stringMatching(/^9999/) });
     expect([(await ann('POST', `${path}/connect`, { timeout: 600 })).status, await minutesLeft()]).toEqual([201, 10]);
     expect([(await ann('POST', `${path}/connect`, { timeout: 60 })).status, await minutesLeft()]).toEqual([200, 10]);
-    await world.skep.sandboxes.pause(null, id);
+    await world.skep.sandboxes.pause('ann', id);
     expect([(await ann('POST', `${path}/pause`)).status, object(await ann('GET', path))['endAt']]).toEqual([409, expect.stringMatching(/^9999/)]);
     expect([(await ann('POST', `${path}/resume`)).status, await minutesLeft()]).toEqual([201, 5]);
   });
