@@ -6,6 +6,7 @@ import { ensureDeploymentFile, newDeploymentId, newSecret } from './config/deplo
 import { whyNodeIsTooOld } from './node-version.ts';
 import type { CheckedOptions, Deployment, SkepOptions, SpecOptions } from './skep-options.ts';
 import { adaptersModule } from './wiring/adapters-module.ts';
+import { Closers } from './wiring/closers.ts';
 import { defaultSpecs } from './wiring/default-specs.ts';
 import { all, provideValue, type Token, tokens } from './wiring/tokens.ts';
 import { conversationsModule, deploymentModule, rulesOf, sandboxesModule, upkeepModule } from './wiring/use-case-modules.ts';
@@ -38,8 +39,8 @@ function deploymentOf({ product = defaultProduct, dataDir }: CheckedOptions): De
 
 /**
  * Opens a deployment of Skep and reconciles all sandboxes until it is closed. Loads only the adapters that the options choose. If a part
- * can't be opened, closes the parts that are open already. Throws a `ConfigError` if an option is wrong. `close` closes everything that
- * `createSkep` or a factory in the options created, in reverse order. It does not close ready-made adapters.
+ * can't be opened, closes the parts that are open already, and each part that opens later. Throws a `ConfigError` if an option is wrong.
+ * `close` closes everything that `createSkep` or a factory in the options created, in reverse order. It does not close ready-made adapters.
  */
 export async function createSkep(options: SkepOptions = {}): Promise<Skep> {
   const tooOld = whyNodeIsTooOld();
@@ -50,7 +51,8 @@ export async function createSkep(options: SkepOptions = {}): Promise<Skep> {
 
 export async function openSkep(options: CheckedOptions): Promise<Skep> {
   await using opening = new AsyncDisposableStack();
-  const container = createContainer(options, opening);
+  const closers = opening.use(new Closers());
+  const container = createContainer(options, closers);
   await container.loadAsync(...(options.modules ?? []));
   const get = async <T>(token: Token<T>): Promise<T> => await resolve(container, token);
 
@@ -80,7 +82,8 @@ export async function openSkep(options: CheckedOptions): Promise<Skep> {
   // Does not wait for the first sweep, because an engine that hangs must not delay the start.
   void (await get(tokens.sweeper)).start();
 
-  const closers = opening.move();
+  // Nothing has failed, so the closers stay open until `close`.
+  opening.move();
   const closing = new AbortController();
   let closed: Promise<void> | null = null;
   const close = (): Promise<void> => {

@@ -107,8 +107,15 @@ export function provide<T, Args extends readonly unknown[]>(
 ): void {
   const injected = dependencies.map(({ id, isMultiple }) => (isMultiple === true ? { serviceIdentifier: id, isMultiple } : id));
   bind<T>(target.id)
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the tokens above are typed by the arguments
-    .toResolvedValue((...args: unknown[]) => factory(...(args as unknown as Args)), injected)
+    .toResolvedValue((...args: unknown[]) => {
+      try {
+        // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the tokens above are typed by the arguments
+        return factory(...(args as unknown as Args));
+      } catch (error) {
+        // If it were thrown, inversify would leave other factories that are pending, and nobody would handle their failures.
+        return Promise.reject<T>(error);
+      }
+    }, injected)
     .inSingletonScope();
 }
 
