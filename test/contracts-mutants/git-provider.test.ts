@@ -55,6 +55,33 @@ const mistakes: readonly (readonly [mistake: string, contractCase: string, creat
     'fails with provider_failed, and never',
     withAnswers((body, { status, headers }) => new Response(body, { status: status >= 500 ? 404 : status, headers })),
   ],
+  [
+    'a refused credential that is reported as "not found"',
+    'fails with provider_unauthorized',
+    withAnswers((body, { status, headers }) => new Response(body, { status: status === 401 ? 404 : status, headers })),
+  ],
+  [
+    'a rate limit that is reported as another failure',
+    'fails with provider_rate_limited',
+    withAnswers((body, { status, headers }) => new Response(body, { status: status === 429 ? 400 : status, headers })),
+  ],
+  [
+    'a wait in milliseconds instead of seconds',
+    'fails with provider_rate_limited',
+    withAnswers((body, { status, headers }) => {
+      const seconds = headers.get('retry-after');
+      return new Response(body, { status, headers: seconds === null ? headers : { 'retry-after': `${seconds}000` } });
+    }),
+  ],
+  [
+    'a broken connection that is not reported as a failure',
+    'fails with provider_failed or provider_timeout if the connection breaks',
+    withMethods((provider) => ({
+      find: (...asked) => provider.find(...asked).catch((error: unknown) => {
+        throw error instanceof Error && error.cause instanceof TypeError ? error.cause : error;
+      }),
+    })),
+  ],
   ['a missing time limit', 'fails with provider_timeout', withFetch((original) => (input, init) => original(input, { ...init, signal: null }))],
   [
     'a renamed repository that is returned under its old name',

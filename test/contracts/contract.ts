@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { isFailure } from '../../src/domain/failure.ts';
 
 /**
  * A requirement for every adapter of a port. Suites are lists of cases and use no test framework, so that the author of an
@@ -43,4 +44,14 @@ export async function withTimeout<T>(what: string, waited: Promise<T>): Promise<
   const { promise, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(new assert.AssertionError({ message: `timed out: ${what}` })), waitLimitMs);
   return await Promise.race([waited, promise]).finally(() => clearTimeout(timer));
+}
+
+/** Waits for the call to reject with an error that is accepted. Otherwise fails with a message that says what happened instead. */
+export async function assertFails(call: Promise<unknown>, accepts: (error: unknown) => boolean, expected: string): Promise<void> {
+  const result = await call.then(() => 'it succeeds', (error: unknown) => (accepts(error) ? null : `it fails with ${textOf(error)}`));
+  if (result !== null) throw new assert.AssertionError({ message: `${expected}, but ${result}` });
+}
+
+function textOf(error: unknown): string {
+  return isFailure(error) ? `${error.code} ${JSON.stringify(error.context)}` : String(error);
 }

@@ -3,6 +3,7 @@ import { isFailureOf } from '../../src/domain/failure.ts';
 import type { GitProvider } from '../../src/ports/git-provider.ts';
 import { agents, type Dated, type ProviderHost, type StageCase } from './git-provider-harness.ts';
 import type { CommitDescription } from './git-repository.ts';
+import { assertFails } from './contract.ts';
 import type { HostBehaviour } from './host-proxy.ts';
 
 const start = 1_600_000_000;
@@ -18,6 +19,33 @@ const briefMs = 500;
 // Long enough for a busy machine. A provider with a time limit never waits so long.
 const patienceMs = 5000;
 const longMs = 60_000;
+// Longer than a provider may wait by itself.
+const retryAfterSeconds = 900;
+
+type Call = (provider: GitProvider, repository: string) => Promise<unknown> | undefined;
+
+/** A call of every method that asks the host. It is undefined if the provider does not have the method. */
+const calls: readonly (readonly [what: string, call: Call])[] = [
+  ['a listing', (provider, repository) => provider.listFiles(repository, everything)],
+  ['finding a repository', (provider, repository) => provider.find(repository)],
+  ['reading a file', (provider, repository) => provider.readFile(repository, content, 1)],
+  ['a search', (provider) => provider.searchRepositories?.('shop', { after: null, limit: 10 })],
+  ['a list of branches', (provider, repository) => provider.listBranches?.(repository, { after: null, limit: 10 })],
+];
+
+/** Returns a case in which every answer of the host is this one, and every call of a new provider must fail as accepted. */
+function failureCase(name: string, behaviour: HostBehaviour, accepts: (error: unknown, provider: GitProvider) => boolean): StageCase {
+  return [name, async ({ publish, host }) => {
+    const repository = await publish(simple);
+    if (host === 'none') return;
+    host.intercept(() => behaviour);
+    for (const [what, call] of calls) {
+      const provider = host.createProvider(briefMs);
+      const asked = call(provider, repository);
+      if (asked !== undefined) await assertFails(asked, (error) => accepts(error, provider), `${what} ${name}`);
+    }
+  }];
+}
 
 /** Cases that need control over a host. A provider without a network always satisfies them. */
 export const hostCases: readonly StageCase[] = [
@@ -54,6 +82,14 @@ export const hostCases: readonly StageCase[] = [
       assert.equal((await inTime(provider.check(), 'the check')).ok, false);
     },
   ],
+  failureCase('fails with provider_unauthorized if the host answers 401', 401, (error, { name }) =>
+    isFailureOf(error, 'provider_unauthorized') && error.context.provider === name),
+  failureCase(
+    'fails with provider_rate_limited and the number of seconds to wait if the host answers 429', { retryAfterSeconds },
+    (error, { name }) => isFailureOf(error, 'provider_rate_limited') && error.context.provider === name
+      && Math.abs(error.context.retryAfterSeconds - retryAfterSeconds) <= 1,
+  ),
+  failureCase('fails with provider_failed or provider_timeout if the connection breaks', 'lose', isHostFailure),
   [
     'lists the files of one commit, even if someone pushes meanwhile',
     async ({ publish, list, host }) => {

@@ -4,10 +4,10 @@ import type { IncomingMessage, OutgoingHttpHeaders, Server, ServerResponse } fro
 import { buffer } from 'node:stream/consumers';
 
 /**
- * The result of a request: the host's own answer, only this status, or no answer (`stall`). With `lose`, the host handles the request, but
- * the connection breaks before the answer.
+ * The result of a request: the host's own answer, only this status, the status 429 with the header `Retry-After`, or no answer (`stall`).
+ * With `lose`, the host handles the request, but the connection breaks before the answer.
  */
-export type HostBehaviour = 'answer' | 'stall' | 'lose' | number;
+export type HostBehaviour = 'answer' | 'stall' | 'lose' | number | { readonly retryAfterSeconds: number };
 
 /** Called for each request. The answer waits for the result. */
 export type Interceptor = () => HostBehaviour | Promise<HostBehaviour>;
@@ -37,8 +37,10 @@ export async function startHostProxy(hostUrl: string): Promise<HostProxy> {
     const sent = await buffer(request);
     const behaviour = interceptor === null ? 'answer' : await interceptor();
     if (behaviour === 'stall') return;
-    if (typeof behaviour === 'number') {
-      response.writeHead(behaviour, { 'content-type': 'application/json' }).end('{"message":"the host fails"}');
+    if (typeof behaviour === 'number' || typeof behaviour === 'object') {
+      if (typeof behaviour === 'object') response.setHeader('retry-after', behaviour.retryAfterSeconds);
+      const status = typeof behaviour === 'object' ? 429 : behaviour;
+      response.writeHead(status, { 'content-type': 'application/json' }).end('{"message":"the host fails"}');
       return;
     }
     const headers = { ...request.headers, host: host.host, 'accept-encoding': 'identity' };
