@@ -7,6 +7,7 @@ import { whyNodeIsTooOld } from './node-version.ts';
 import type { CheckedOptions, Deployment, SkepOptions, SpecOptions } from './skep-options.ts';
 import { adaptersModule } from './wiring/adapters-module.ts';
 import { Closers } from './wiring/closers.ts';
+import { checkOpened } from './wiring/custom-adapters.ts';
 import { defaultSpecs } from './wiring/default-specs.ts';
 import { all, provideValue, type Token, tokens } from './wiring/tokens.ts';
 import { conversationsModule, deploymentModule, rulesOf, sandboxesModule, upkeepModule } from './wiring/use-case-modules.ts';
@@ -98,6 +99,7 @@ async function partsOf(get: <T>(token: Token<T>) => Promise<T>): Promise<readonl
   const store = await get(tokens.store);
   const git = await get(all(tokens.gitProvider));
   const runtime = await get(tokens.runtime);
+  checkOpened({ git, runtime });
   const checkouts = await get(tokens.checkouts);
   const hosts = git.map((provider) => ['git', provider] as const);
   const named = [['store', store], ['runtime', runtime], ...hosts, ['checkout', checkouts]] as const;

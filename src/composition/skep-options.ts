@@ -11,7 +11,7 @@ import { limitFields, specSchema } from './config/config-schema.ts';
 import { mistakesIn, toProblem } from './config/config-mistakes.ts';
 import { settingsSchema } from './config/settings.ts';
 import { asksForContainer, conflictsIn } from './config/spec-conflicts.ts';
-import { customForm, gitMistakesIn, isCustomAdapter, isObjectWith, type OwnAdapters, protocolNames } from './wiring/custom-adapters.ts';
+import { adapterMistakesIn, customForm, isCustomAdapter, isObjectWith, type OwnAdapters, protocolNames } from './wiring/custom-adapters.ts';
 
 const { github_token: token, github_url: url, gitlab_url: gitLabUrl, ...setting } = settingsSchema.shape;
 const milliseconds = positiveInteger('30000', 'milliseconds');
@@ -210,9 +210,12 @@ export type Own<T, Deps = AdapterDeps> = T | ((deps: Deps) => T | Promise<T>);
 /** Checks the options. Throws a {@link ConfigError} with all mistakes. */
 export function checkOptions(options: SkepOptions): CheckedOptions {
   const { runtime = {}, specs } = options;
-  const isDocker = typeof runtime === 'object' && 'kind' in runtime && runtime.kind === 'docker';
-  const conflicts = conflictsIn(specs, isDocker, protocolNames(options));
-  const mistakes = [...mistakesIn(optionsSchema, options), ...conflicts, ...gitMistakesIn(options.git)];
+  const isDocker = isObjectWith(runtime, ['kind']) && 'kind' in runtime && runtime.kind === 'docker';
+  const ofAdapters = adapterMistakesIn(options);
+  // The schema takes an adapter with mistakes for one of Skep's own choices.
+  const ofSchema = mistakesIn(optionsSchema, options).filter(({ path }) =>
+    !ofAdapters.some((mistake) => mistake.path.every((part, index) => path[index] === part)));
+  const mistakes = [...ofSchema, ...conflictsIn(specs, isDocker, protocolNames(options)), ...ofAdapters];
   if (mistakes.length === 0) {
     const checked = optionsSchema.parse(options);
     const isolated = options.runtime === undefined && options.modules === undefined ? checked.specs?.find(asksForContainer) : undefined;

@@ -7,6 +7,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { ConfigError, createSkep, loadConfig, type SkepOptions } from '../../src/composition/index.ts';
 import { createInMemoryStore } from '../../src/adapters/store/sqlite/index.ts';
 import { createContainer, resolve } from '../../src/composition/create-skep.ts';
+import { checkOptions, optionsSchema } from '../../src/composition/skep-options.ts';
 import { all, tokens } from '../../src/composition/wiring/tokens.ts';
 import { createMemoryAgentProtocol } from '../doubles/memory/agent.ts';
 import { createMemoryGitProvider } from '../doubles/memory/index.ts';
@@ -41,14 +42,21 @@ describe('an option', () => {
     [{ store: { kind: 'redis' } }, 'store.kind: is "redis"', 'sqlite or memory'],
     [{ auth: { kind: 'api-keys', staticKey: 'short' } }, 'auth.staticKey: is shorter than 16 characters', 'a key of 16 to 256'],
     [{ auth: { kind: 'api-keys', key: 'a-key-of-16-or-more' } }, 'auth.key: is not a known field', 'one of'],
-    [{ clock: {} }, 'clock: is a mapping', 'an object with now, after, or a function that returns one'],
-    [{ logger: { warn() {}, error() {} } }, 'logger: is a mapping', 'an object with debug, info, warn, error, or a function that returns one'],
+    [{ runtime: null }, 'runtime: has no value', 'docker or process'],
+    [{ runtime: { name: 'x', start() {} } }, 'runtime: has no kind, and is no adapter without inspect, ignores', 'an adapter of your own'],
+    [{ runtime: Promise.resolve({}) }, 'runtime: is a promise; did you forget await?', 'docker or process'],
+    [{ auth: { description: 'x' } }, 'auth: has no kind, and is no adapter without authenticate', 'api-keys'],
+    [{ auth: { staticKey: 'a-key-of-16-or-more' } }, 'auth: has no kind, and is no adapter without authenticate, description', 'api-keys'],
+    [{ git: [ownGit, Promise.resolve(ownGit)] }, 'git[1]: is a promise; did you forget await?', 'github, gitlab or local'],
+    [{ clock: {} }, 'clock: is an adapter without now, after', 'an object with now, after, or a function that returns one'],
+    [{ logger: { warn() {}, error() {} } }, 'logger: is an adapter without debug, info', 'an object with debug, info, warn, error, or a function that returns one'],
     [{ logger: () => {} }, 'logger: is a function that returned nothing', 'an object with debug, info, warn, error, or a function that returns one'],
     [{ logger: async () => console.warn }, 'logger: is a function that returned a function', 'an object with debug'],
     [{ clock: Date.now }, 'clock: is a function that returned a number', 'an object with now, after, or'],
     [{ secrets: (name: string) => process.env[name] }, 'secrets: is a function that returned nothing', 'an object with get, or'],
-    [{ git: [{ provider: 'local' }, () => null] }, 'git[1]: is a function that returned nothing', 'an object with listFiles, or'],
-    [{ git: [{ name: 'a', listFiles() {}, readFile() {} }] }, 'git[0]: is a git provider without family, hosts, find, remote, check, close', 'an adapter'],
+    [{ git: [{ provider: 'local' }, () => null] }, 'git[1]: is a function that returned nothing', 'an object with listFiles, name,'],
+    [{ auth: () => ({ description: 'x' }) }, 'auth: is a function that returned an object without authenticate', 'an object with authenticate'],
+    [{ git: [{ name: 'a', listFiles() {}, readFile() {} }] }, 'git[0]: is an adapter without family, hosts, find, remote, check, close', 'an adapter'],
     [{ git: [ownGit, { ...ownGit }] }, 'git[1]: has the name "own", which git[0] has already', 'an adapter of your own'],
     [{ modules: [{}] }, 'modules[0]: is', 'a list of container modules'],
     [{ protocols: [ownProtocol], specs: [lineSpec('acp')] }, 'spec a, agent.protocol: is "acp", which is not a known protocol; known: line', 'a protocol'],
@@ -73,6 +81,18 @@ describe('an option', () => {
     expect(problems.map(({ name, problem }) => `${name}: ${problem}`)).toEqual([expect.stringContaining(mistake)]);
     expect(problems[0]?.form).toContain(form);
     expect(message).not.toMatch(/zod|expected|undefined|\[object/i);
+  });
+
+  test.each(Object.keys(optionsSchema.shape))('is checked without another error than a ConfigError: %s', (name) => {
+    const thrown = [null, 5, 'x', {}, [], [null], [5], [{}]].map((value) => {
+      try {
+        return checkOptions(untyped({ [name]: value }));
+      } catch (error) {
+        return error;
+      }
+    }).filter((result) => result instanceof Error);
+    for (const error of thrown) expect(error).toBeInstanceOf(ConfigError);
+    expect(thrown).not.toEqual([]);
   });
 
   test('is refused together with all other mistakes, without values of secrets', async () => {

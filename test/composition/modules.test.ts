@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createInMemoryStore } from '../../src/adapters/store/sqlite/index.ts';
 import { ContainerModule, createSkep, provide, provideValue, type SkepOptions, token, tokens } from '../../src/composition/index.ts';
+import type { GitProvider } from '../../src/ports/git-provider.ts';
+import type { SandboxRuntime } from '../../src/ports/sandbox-runtime.ts';
 import type { AdapterDeps } from '../../src/composition/skep-options.ts';
 import {
   createManualClock, createMemoryAgentProtocol, createMemoryAuth, createMemoryCheckouts, createMemoryGitProvider, createMemoryProbe,
@@ -65,6 +67,24 @@ describe('a module', () => {
     expect((await skep.check()).filter(({ part }) => part === 'git').map(({ adapter }) => adapter)).toEqual(['first', 'second']);
     expect(await skep.microagents.list('acme/shop', null)).toHaveLength(1);
     expect(await skep.microagents.list('second.example/acme/other', null)).toHaveLength(1);
+  });
+
+  test.each([
+    [['git.example', 'Git.example'], 'git provider second: has the host "Git.example", which is not a host in lower case'],
+    [['https://git.example/'], 'git provider second: has the host "https://git.example/", which is not a host'],
+    [['first.example'], 'git provider second: has the host "first.example", which the git provider first has already'],
+  ])('is refused with a git provider of the hosts %j, like an option', async (hosts, problem) => {
+    const [first, second] = [gitOf('first', 'acme/shop'), { ...gitOf('second', 'acme/other'), hosts }];
+    const add = new ContainerModule(({ bind }) => provideValue(bind, tokens.gitProvider, second));
+    for (const options of [{ git: [first], modules: [add] }, { git: [first, second] }]) await expect(createSkep(options)).rejects.toThrow(problem);
+  });
+
+  test('is refused if its git provider or runtime lacks a method', async () => {
+    const git = { ...gitOf('mine', 'acme/shop'), check: undefined } as unknown as GitProvider;
+    const add = new ContainerModule(({ bind }) => provide(bind, tokens.gitProvider, [], () => git));
+    await expect(createSkep({ modules: [add] })).rejects.toThrow('git: is an adapter without check');
+    const replace = new ContainerModule(({ rebind }) => provide(rebind, tokens.runtime, [], () => ({ inspect() {} }) as unknown as SandboxRuntime));
+    await expect(createSkep({ modules: [replace] })).rejects.toThrow('runtime: is an adapter without name, ignores');
   });
 
   test('can be asynchronous, and overrides earlier modules', async () => {

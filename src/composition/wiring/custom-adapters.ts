@@ -1,5 +1,7 @@
 import type { Bind } from 'inversify';
 import { defaultProtocol } from '../../domain/agent.ts';
+import type { GitProvider } from '../../ports/git-provider.ts';
+import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import { ConfigError } from '../config/config-error.ts';
 import type { Mistake } from '../config/config-mistakes.ts';
 import type { AdapterDeps, Own, SkepOptions } from '../skep-options.ts';
@@ -7,15 +9,25 @@ import { provide, type ServiceOf, type Token, tokens } from './tokens.ts';
 
 const port = <T>(token: Token<T>, ...members: readonly (keyof T & string)[]) => ({ token, members });
 
-/** The options that accept an adapter: its token, and the members that identify it. Skep's own choices do not have them. */
+/**
+ * The options that accept an adapter: its token, and the required members of the port. The first member identifies an adapter, because
+ * Skep's own choices do not have it.
+ */
 const ports = {
-  git: port(tokens.gitProvider, 'listFiles'),
-  runtime: port(tokens.runtime, 'inspect'),
-  store: port(tokens.store, 'sandboxes'),
-  auth: port(tokens.auth, 'authenticate'),
+  git: port(tokens.gitProvider, 'listFiles', 'name', 'family', 'hosts', 'readFile', 'find', 'remote', 'check', 'close'),
+  runtime: port(
+    tokens.runtime, 'inspect', 'name', 'ignores', 'capabilities', 'executions', 'files', 'provide', 'start', 'freeze', 'stop', 'resume',
+    'remove', 'list', 'keptLaunch', 'execute', 'putFiles', 'getFiles', 'logs', 'usage', 'diskSpace', 'subscribe', 'check', 'close',
+  ),
+  store: port(
+    tokens.store, 'sandboxes', 'name', 'conversations', 'executions', 'events', 'apiKeys', 'specs', 'listingCache', 'check', 'close',
+  ),
+  auth: port(tokens.auth, 'authenticate', 'description'),
   probe: port(tokens.probe, 'untilReady'),
-  checkouts: port(tokens.checkouts, 'checkOut'),
-  protocols: port(tokens.agentProtocol, 'open'),
+  checkouts: port(
+    tokens.checkouts, 'checkOut', 'name', 'checkBranch', 'findBranch', 'takeSnapshot', 'listChanges', 'check', 'close',
+  ),
+  protocols: port(tokens.agentProtocol, 'open', 'name', 'resume'),
   secrets: port(tokens.secrets, 'get'),
   clock: port(tokens.clock, 'now', 'after'),
   random: port(tokens.random, 'id', 'secret'),
@@ -24,6 +36,12 @@ const ports = {
 export type OwnAdapters = { readonly [O in keyof typeof ports]: ServiceOf<(typeof ports)[O]['token']> };
 type OwnOption = keyof OwnAdapters;
 const portOf: { readonly [O in OwnOption]: { readonly token: Token<OwnAdapters[O]>; readonly members: readonly string[] } } = ports;
+
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the keys of the literal above
+const ownOptions = Object.keys(ports) as OwnOption[];
+
+/** The field that names one of Skep's own choices, for options that have some. */
+const choiceFields: { readonly [O in OwnOption]?: string } = { git: 'provider', runtime: 'kind', store: 'kind', auth: 'kind' };
 
 export function customForm(option: OwnOption): string {
   return `an object with ${portOf[option].members.join(', ')}, or a function that returns one`;
@@ -34,18 +52,42 @@ export function isObjectWith(given: unknown, names: readonly string[]): given is
 }
 
 function isAdapter<O extends OwnOption>(given: unknown, option: O): given is OwnAdapters[O] {
-  return isObjectWith(given, portOf[option].members);
+  return isObjectWith(given, portOf[option].members.slice(0, 1));
 }
 
-const gitMembers = ['name', 'family', 'hosts', 'listFiles', 'readFile', 'find', 'remote', 'check', 'close'] as const;
+/** Returns the names of the required members that the adapter lacks, as a list; null if it has all. */
+function missingMembers(adapter: object, option: OwnOption): string | null {
+  return portOf[option].members.filter((name) => Reflect.get(adapter, name) === undefined).join(', ') || null;
+}
 
-/** Returns the mistakes in ready-made git providers: missing members of the port, and names that are taken. */
-export function gitMistakesIn(given: unknown): Mistake[] {
+/** Returns the mistakes in ready-made adapters: promises, missing members of a port, and names of git providers that are taken. */
+export function adapterMistakesIn(options: SkepOptions): Mistake[] {
+  const mistakes = ownOptions.flatMap((option) => {
+    const given: unknown = options[option];
+    const isList = option === 'git' || option === 'protocols';
+    if (isList !== Array.isArray(given)) return [];
+    return [given].flat().flatMap((each: unknown, index): Mistake[] => {
+      const problem = isObjectWith(each, []) ? adapterProblem(each, option) : null;
+      return problem === null ? [] : [{ path: isList ? [option, index] : [option], problem }];
+    });
+  });
+  return [...mistakes, ...takenNames(options.git)];
+}
+
+function adapterProblem(given: object, option: OwnOption): string | null {
+  if ('then' in given) return 'is a promise; did you forget await?';
+  const choice = isAdapter(given, option) ? undefined : choiceFields[option];
+  // One of Skep's own choices. Its schema finds the mistakes.
+  if (choice !== undefined && choice in given) return null;
+  const missing = missingMembers(given, option);
+  if (missing === null) return null;
+  return choice === undefined ? `is an adapter without ${missing}` : `has no ${choice}, and is no adapter without ${missing}`;
+}
+
+function takenNames(given: unknown): Mistake[] {
   const names = new Map<unknown, number>();
   return (Array.isArray(given) ? given : []).flatMap((provider: unknown, index): Mistake[] => {
-    if (!isAdapter(provider, 'git')) return [];
-    const missing = gitMembers.filter((name) => !isObjectWith(provider, [name]));
-    if (missing.length > 0) return [{ path: ['git', index], problem: `is a git provider without ${missing.join(', ')}` }];
+    if (!isAdapter(provider, 'git') || provider.name === undefined) return [];
     const { name } = provider;
     const first = names.get(name);
     names.set(name, first ?? index);
@@ -53,6 +95,28 @@ export function gitMistakesIn(given: unknown): Mistake[] {
     return [{ path: ['git', index], problem: `has the name ${JSON.stringify(name)}, which git[${first}] has already` }];
   });
 }
+
+/** Checks opened adapters, because those of modules are in no option. Throws a {@link ConfigError} for a missing member or a wrong host. */
+export function checkOpened(opened: { readonly git: readonly GitProvider[]; readonly runtime: SandboxRuntime }): void {
+  const { git, runtime } = opened;
+  const lacking = [...git.map((each) => ['git', each] as const), ['runtime', runtime] as const].flatMap(([option, adapter]) => {
+    const missing = missingMembers(adapter, option);
+    return missing === null ? [] : [{ name: option, problem: `is an adapter without ${missing}`, form: customForm(option) }];
+  });
+  if (lacking.length > 0) throw new ConfigError(lacking);
+  const owners = new Map<string, string>();
+  const wrong = git.flatMap(({ name, hosts }) => hosts.flatMap((host) => {
+    const owner = owners.get(host);
+    owners.set(host, owner ?? name);
+    const isHost = /^[^A-Z/@\s]+$/u.test(host);
+    if (isHost && owner === undefined) return [];
+    const problem = isHost ? `which the git provider ${owner} has already` : 'which is not a host in lower case, without a scheme or path';
+    return [{ name: `git provider ${name}`, problem: `has the host ${JSON.stringify(host)}, ${problem}`, form: hostForm }];
+  }));
+  if (wrong.length > 0) throw new ConfigError(wrong);
+}
+
+const hostForm = "hosts of this git provider alone, for example ['git.example.com', 'git.example.com:8443']";
 
 /** Returns true if the option is an adapter or a function, which counts as a factory, and not one of Skep's own choices. */
 export function isCustomAdapter<O extends OwnOption, Deps = AdapterDeps>(given: unknown, option: O): given is Own<OwnAdapters[O], Deps> {
@@ -66,8 +130,10 @@ export function provideCustom<O extends OwnOption, D>(
   provide<OwnAdapters[O], [D, AsyncDisposableStack]>(bind, portOf[option].token, [deps, tokens.closers], async (deps, closers) => {
     if (!isFactory(given)) return given;
     const adapter = await given(deps);
-    if (!isAdapter(adapter, option)) {
-      throw new ConfigError([{ name, problem: `is a function that returned ${kindOf(adapter)}`, form: customForm(option) }]);
+    const missing = isObjectWith(adapter, []) ? missingMembers(adapter, option) : '';
+    if (missing !== null) {
+      const returned = missing === '' ? kindOf(adapter) : `an object without ${missing}`;
+      throw new ConfigError([{ name, problem: `is a function that returned ${returned}`, form: customForm(option) }]);
     }
     if (isClosable(adapter)) closers.defer(() => adapter.close());
     return adapter;
@@ -75,8 +141,7 @@ export function provideCustom<O extends OwnOption, D>(
 }
 
 function kindOf(value: unknown): string {
-  if (value === undefined || value === null) return 'nothing';
-  return typeof value === 'object' ? 'another object' : `a ${typeof value}`;
+  return value === undefined || value === null ? 'nothing' : `a ${typeof value}`;
 }
 
 function isFactory<T, D>(given: Own<T, D>): given is (deps: D) => T | Promise<T> {
@@ -90,6 +155,8 @@ function isClosable(adapter: unknown): adapter is { close(): Promise<void> | voi
 /** Returns the names of the protocols; null if a factory or a module gives one. */
 export function protocolNames({ protocols, modules }: Pick<SkepOptions, 'protocols' | 'modules'>): readonly string[] | null {
   if (modules !== undefined) return null;
-  const names = protocols?.map((protocol) => (typeof protocol === 'function' ? null : protocol.name)) ?? [defaultProtocol];
-  return names.every((name) => name !== null) ? names : null;
+  // Checked later, so it may be anything.
+  const given: readonly unknown[] = Array.isArray(protocols) ? protocols : [{ name: defaultProtocol }];
+  const names = given.map((protocol) => (isObjectWith(protocol, ['name']) ? Reflect.get(protocol, 'name') : null));
+  return names.every((name) => typeof name === 'string') ? names : null;
 }
