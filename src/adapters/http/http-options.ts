@@ -12,7 +12,7 @@ export type Mount = (router: Router, http: HttpContext) => void;
 
 /** Options of the HTTP API, for every kind of mount. */
 export interface RouterOptions {
-  /** The address of the application for clients, without the mount path. Default: the OpenAPI document contains none. */
+  /** The address of the application for clients, without the mount path. Default: the OpenAPI document has only the mount path. */
   readonly publicUrl?: string;
   /** The largest request body, in bytes. Default: 262,144 (256 KiB). */
   readonly bodyLimitBytes?: number;

@@ -17,6 +17,9 @@ export interface HttpServer {
   close(): Promise<void>;
 }
 
+/** The default address of a server. Clients of the API find it in every server's OpenAPI document. */
+const localUrl = 'http://127.0.0.1:3000';
+
 /** The system probes idle connections. So one whose client's machine or network is gone ends, and no longer counts as open. */
 export const probing = { keepAlive: true, keepAliveInitialDelay: 30_000 };
 
@@ -42,7 +45,7 @@ export async function createHttpServer(skep: Skep, options: HttpServerOptions = 
   const app = express().disable('x-powered-by').set('trust proxy', options.trustProxy ?? []);
   // With a wildcard host, the address that a client uses is not known. Then the OpenAPI document's own address is right.
   const known = host === '0.0.0.0' || host === '::' ? {} : { publicUrl: url };
-  app.use(routerOf(skep, { ...known, ...options }, ending.signal));
+  app.use(routerOf(skep, { ...known, ...options }, ending.signal, localUrl));
   const upgraded = handleUpgrades(server, (request, response) => {
     request.url = originForm(request);
     app(request, response);

@@ -13,8 +13,6 @@ type JsonSchema = z.core.JSONSchema.JSONSchema;
 /** The version of the legacy API that this API is compatible with. */
 const interfaceVersion = '0.53.0';
 
-const localServer = 'http://127.0.0.1:3000';
-
 /** Returns the OpenAPI document of the operations. Its servers depend on the mount path, see {@link serversOf}. */
 export function openApiDocument(operations: readonly Operation[], product = 'skep'): OpenApiDocument {
   const paths: Record<string, Record<string, ZodOpenApiOperationObject>> = {};
@@ -70,13 +68,15 @@ function simplify(schema: JsonSchema, io: 'input' | 'output'): void {
   if (io === 'output' && schema.additionalProperties === false) delete schema.additionalProperties;
 }
 
-/** Returns the servers of a router that is mounted at the path (empty at the root): the public address and a local one. */
-export function serversOf(publicUrl: string | undefined, mount: string) {
+/**
+ * Returns the servers of a router that is mounted at the path (empty at the root). Without a public URL it has a relative one, which
+ * clients resolve against the address of the document. `localUrl` is another server in the document; null if there is none.
+ */
+export function serversOf(publicUrl: string | undefined, mount: string, localUrl: string | null) {
   const own = publicUrl === undefined ? mount || '/' : `${publicUrl.replace(/\/+$/, '')}${mount}`;
-  const local = `${localServer}${mount}`;
   const servers = [{ url: own, description: 'This deployment.' }];
-  const isLocal = own === local || own === local.replace('127.0.0.1', 'localhost');
-  return isLocal ? servers : [...servers, { url: local, description: 'A local deployment.' }];
+  const isLocal = localUrl === null || own === localUrl || own === localUrl.replace('127.0.0.1', 'localhost');
+  return isLocal ? servers : [...servers, { url: localUrl, description: 'A local deployment.' }];
 }
 
 function operationObject(operation: Operation): ZodOpenApiOperationObject {

@@ -20,6 +20,8 @@ export interface HttpContext {
   readonly pageTokens: ReturnType<typeof createPageTokens>;
   readonly writers: ExecutionWriters;
   readonly readiness: ReadinessReporter;
+  /** The address of a local deployment that the OpenAPI document also names. Null in the application of somebody else. */
+  readonly localUrl: string | null;
   /** Created at the first call. */
   readonly openApi: () => OpenApiDocument;
   readonly readBody: BodyReader;

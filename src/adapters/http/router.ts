@@ -65,11 +65,11 @@ export function createRouter(skep: Skep, options: RouterOptions = {}): SkepRoute
   const given: { readonly auth?: unknown } | null | undefined = skep;
   if (given?.auth === undefined) throw new TypeError('createRouter needs the Skep that createSkep resolves to; did you forget await?');
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Express hands on its own requests and responses, which extend Node's
-  return routerOf(skep, options, skep.closing) as unknown as SkepRouter;
+  return routerOf(skep, options, skep.closing, null) as unknown as SkepRouter;
 }
 
 /** The router of {@link createRouter}. After `ending` fires, it refuses new requests with `shutting_down`, and endless streams end. */
-export function routerOf(skep: Skep, options: RouterOptions, ending: AbortSignal): Router {
+export function routerOf(skep: Skep, options: RouterOptions, ending: AbortSignal, localUrl: string | null): Router {
   let document: OpenApiDocument | null = null;
   const http: HttpContext = {
     skep,
@@ -79,6 +79,7 @@ export function routerOf(skep: Skep, options: RouterOptions, ending: AbortSignal
     writers: new ExecutionWriters(),
     readiness: readinessReporter(skep),
     readBody: jsonReader(options.bodyLimitBytes),
+    localUrl,
     openApi: () => (document ??= openApiDocument(operations, options.product)),
     ending,
   };

@@ -144,7 +144,7 @@ export const serviceOperations = [
     operationId: 'openapi',
     summary: 'Get the OpenAPI document',
     success: { status: 200, description: 'An OpenAPI 3.1 document.', schema: z.looseObject({ openapi: z.string() }) },
-    handle: ({ http, mount }) => ({ ...http.openApi(), servers: serversOf(http.options.publicUrl, mount) }),
+    handle: ({ http, mount }) => ({ ...http.openApi(), servers: serversOf(http.options.publicUrl, mount, http.localUrl) }),
   }),
   operation('get', '/docs', {
     ...open,
