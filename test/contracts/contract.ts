@@ -3,7 +3,8 @@ import { isFailure } from '../../src/domain/failure.ts';
 
 /**
  * A requirement for every adapter of a port. Suites are lists of cases and use no test framework, so that the author of an
- * adapter can run them with any framework: `for (const { name, run } of suite) test(name, run)`.
+ * adapter can run them with any framework: `for (const { name, run } of suite) test(name, run)`. If the framework has a time limit, it
+ * must be longer than {@link waitLimitMs}: `test(name, run, 120_000)`.
  */
 export interface ContractCase {
   readonly name: string;
