@@ -156,7 +156,7 @@ export function responseTo(problem: AnyProblem, detail = detailOf(problem)) {
     const body = JSON.stringify({ detail: problem.context.problems });
     return { status, body, headers: { 'Content-Type': 'application/json; charset=utf-8' } };
   }
-  const retryAfter = 'retryAfterSeconds' in problem.context ? Math.max(1, Math.ceil(problem.context.retryAfterSeconds)) : null;
+  const retryAfter = 'retryAfterSeconds' in problem.context ? wholeSeconds(problem.context.retryAfterSeconds) : null;
   const body = {
     type: 'about:blank',
     title: STATUS_CODES[status] ?? 'Failure',
@@ -168,6 +168,11 @@ export function responseTo(problem: AnyProblem, detail = detailOf(problem)) {
     ...(retryAfter !== null && { retry_after_seconds: retryAfter }),
   };
   return { status, body: JSON.stringify(body), headers: headersOf(problem, retryAfter) };
+}
+
+/** Returns whole seconds, at least 1. An adapter of somebody else may give any number, and every 429 and 503 has a `Retry-After`. */
+function wholeSeconds(wait: number): number {
+  return Number.isFinite(wait) ? Math.max(1, Math.ceil(wait)) : 1;
 }
 
 export function detailOf(problem: AnyProblem): string {

@@ -229,3 +229,11 @@ test.each([
   if (problem === null) throw new Error('the failure is not known');
   expect(JSON.parse(responseTo(problem).body)).toEqual({ detail: [{ loc, msg: 'must be different', type: 'sandbox_path' }] });
 });
+
+test.each([[61.2, 62], [0, 1], [-5, 1], [Number.NaN, 1], [Infinity, 1]])('a wait of %d seconds is %d in the response', (retryAfterSeconds, seconds) => {
+  const problem = problemOf(new Failure('provider_rate_limited', { provider: 'mine', retryAfterSeconds }));
+  if (problem === null) throw new Error('it is not a problem');
+  const { headers, body } = responseTo(problem);
+  expect(headers).toMatchObject({ 'Retry-After': String(seconds) });
+  expect(JSON.parse(body)).toMatchObject({ retry_after_seconds: seconds });
+});
