@@ -27,6 +27,13 @@ test('a listing without patterns does not look up the repository first', async (
   expect(asked).toBe(0);
 });
 
+test.each([Number.NaN, Number.POSITIVE_INFINITY, 1e300])('a date of %d is an error that names the git provider', async (createdAt) => {
+  const files = [{ path: '.skep/microagents/style.md', createdAt }];
+  const provider = createMemoryGitProvider({ name: 'mine', repositories: [{ path: 'acme/shop', defaultBranch: 'main', files }] });
+  const microagents = new Microagents({ repositories: new Repositories([provider]), ...microagentDeps() });
+  await expect(microagents.list('acme/shop', null)).rejects.toThrow(`The git provider mine returned ${createdAt} as the date of a file`);
+});
+
 describe('the content of a microagent', () => {
   const path = '.skep/microagents/deploy/aws.md';
   const text = '---\ntriggers: [deploy, aws]\ntype: knowledge\n---\n# Deploy\r\n';

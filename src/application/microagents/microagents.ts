@@ -99,7 +99,10 @@ export class Microagents {
       directory: (name: string) => microagentDirectory(provider.family, name, this.#deps.product),
       accepts: isMicroagentPath,
     };
-    return await provider.listFiles(path, query, signal);
+    const listing = await provider.listFiles(path, query, signal);
+    const undated = listing.files.find(({ createdAt }) => Number.isNaN(new Date(createdAt).getTime()));
+    if (undated === undefined) return listing;
+    throw new TypeError(`The git provider ${provider.name} returned ${undated.createdAt} as the date of a file, which is not a time.`);
   }
 }
 
