@@ -44,6 +44,23 @@ function withMethods(change: (provider: GitProvider) => Partial<GitProvider>): (
   };
 }
 
+const withUnescapedNames = withFetch((original) => (input, init) =>
+  original(typeof input === 'string' ? input.replaceAll('%3F', '?') : input, init));
+
+const withMissingAsEmpty = withMethods((provider) => ({
+  readFile: (...asked) => provider.readFile(...asked).catch((error: unknown) => {
+    if (isFailureOf(error, 'file_not_found')) return new Uint8Array();
+    throw error;
+  }),
+}));
+
+const withTokenInUrl = withMethods((provider) => ({
+  async remote(repository, signal) {
+    const remote = await provider.remote(repository, signal);
+    return { ...remote, url: remote.url.replace('://', '://a-token@') };
+  },
+}));
+
 const mistakes: readonly (readonly [mistake: string, contractCase: string, create: (options: GiteaOptions) => GitProvider])[] = [
   [
     'the author date that is used instead of the committer date',
@@ -91,7 +108,7 @@ const mistakes: readonly (readonly [mistake: string, contractCase: string, creat
   [
     'a repository name with an unescaped question mark',
     'fails with repository_not_found if there is no such repository',
-    withFetch((original) => (input, init) => original(typeof input === 'string' ? input.replaceAll('%3F', '?') : input, init)),
+    withUnescapedNames,
   ],
   [
     'a tree listing that stops after the first page',
@@ -130,12 +147,7 @@ const mistakes: readonly (readonly [mistake: string, contractCase: string, creat
   [
     'a missing file that is returned as an empty file',
     'fails with file_not_found if',
-    withMethods((provider) => ({
-      readFile: (...asked) => provider.readFile(...asked).catch((error: unknown) => {
-        if (isFailureOf(error, 'file_not_found')) return new Uint8Array();
-        throw error;
-      }),
-    })),
+    withMissingAsEmpty,
   ],
   [
     'a branch name that is used instead of a commit',
@@ -162,6 +174,19 @@ describe('The contract of git providers catches', () => {
       return { ...harness, traits: { ...harness.traits, clockSkew: 'oldest-date' } };
     });
     expect(failure).toMatchObject({ message: expect.stringContaining('decided by the trait clockSkew: oldest-date') });
+  });
+
+  test('a wrong result, and says what is expected and what happened', async () => {
+    const failures = [
+      await failureOfCase('fails with repository_not_found if', () => createGiteaHarness(withUnescapedNames)),
+      await failureOfCase('fails with file_not_found if', () => createGiteaHarness(withMissingAsEmpty)),
+      await failureOfCase('returns the URL that git fetches from', () => createGiteaHarness(withTokenInUrl)),
+    ];
+    expect(failures.map((failure) => (failure instanceof Error ? failure.message : failure))).toEqual([
+      'listFiles fails with repository_not_found for acme/shop?x, but it succeeds',
+      expect.stringMatching(/^the repository has no content with the id "[0-9a-f]{40}", so readFile fails with file_not_found, but it succeeds$/u),
+      'the URL has a username, which may contain a credential',
+    ]);
   });
 
   test("a harness that can't be closed, even if its case fails", async () => {

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { isFailureOf } from '../../src/domain/failure.ts';
 import type { DatedFile, GitProvider } from '../../src/ports/git-provider.ts';
 import { agents, type StageCase } from './git-provider-harness.ts';
-import { decidedBy } from './contract.ts';
+import { assertFails, decidedBy } from './contract.ts';
 
 const start = 1_600_000_000;
 const file = `${agents}/a.md`;
@@ -59,7 +59,8 @@ export const contentCases: readonly StageCase[] = [
       for (const found of await filesOf(provider, repository)) {
         const size = Number(/(\d+)\.md$/u.exec(found.path)?.[1]);
         assert.equal((await provider.readFile(repository, found, size)).length, size);
-        if (size > 0) await assert.rejects(provider.readFile(repository, found, size - 1), isTooLarge, found.path);
+        const expected = `a file of ${size} bytes is too large for a limit of ${size - 1}`;
+        if (size > 0) await assertFails(provider.readFile(repository, found, size - 1), isTooLarge, expected);
       }
     },
   ],
@@ -89,9 +90,11 @@ export const contentCases: readonly StageCase[] = [
       assert.equal(await text(provider, tool, elsewhere), 'of the tool');
       const isRefusal = (error: unknown): boolean => isFailureOf(error, 'file_not_found') && error.context.path === file;
       for (const blobId of [elsewhere.blobId, absent, '0'.repeat(64), '', 'HEAD', `HEAD:${file}`, '--help', '../trees', `${absent}\n`]) {
-        await assert.rejects(provider.readFile(repository, { path: file, blobId }, maxBytes), isRefusal, JSON.stringify(blobId));
+        const expected = `the repository has no content with the id ${JSON.stringify(blobId)}, so readFile fails with file_not_found`;
+        await assertFails(provider.readFile(repository, { path: file, blobId }, maxBytes), isRefusal, expected);
       }
-      await assert.rejects(provider.readFile(empty, elsewhere, maxBytes), isRefusal, 'an empty repository');
+      const expected = 'readFile fails with file_not_found in an empty repository';
+      await assertFails(provider.readFile(empty, elsewhere, maxBytes), isRefusal, expected);
     },
   ],
   [
@@ -103,7 +106,8 @@ export const contentCases: readonly StageCase[] = [
       for (const missing of ['acme/missing', 'nobody/shop', `${repository}/deeper`, 'acme/sh*p', 'acme/shop?x', 'acme/shop#x']) {
         const isRefusal = (error: unknown): boolean =>
           isFailureOf(error, 'repository_not_found') && error.context.repository === missing;
-        await assert.rejects(provider.readFile(missing, found, maxBytes), isRefusal, missing);
+        const expected = `readFile fails with repository_not_found for ${missing}`;
+        await assertFails(provider.readFile(missing, found, maxBytes), isRefusal, expected);
       }
     },
   ],
@@ -118,7 +122,7 @@ export const contentCases: readonly StageCase[] = [
       assert.equal(await text(provider, current, found), 'the content');
       await decidedBy(traits, 'formerName', async (trait) => {
         if (trait === 'repository') assert.equal(await text(provider, former, found), 'the content');
-        else await assert.rejects(provider.readFile(former, found, maxBytes), (error) => isFailureOf(error, 'repository_not_found'));
+        else await assertFails(provider.readFile(former, found, maxBytes), isNotFound, 'the former name finds nothing');
       });
     },
   ],
@@ -130,12 +134,13 @@ export const contentCases: readonly StageCase[] = [
       assert.ok(found);
       const reason = new Error('the caller has left');
       const isReason = (error: unknown): boolean => error === reason;
-      await assert.rejects(provider.readFile(repository, found, maxBytes, AbortSignal.abort(reason)), isReason);
+      const expected = 'readFile rejects with the reason of the signal';
+      await assertFails(provider.readFile(repository, found, maxBytes, AbortSignal.abort(reason)), isReason, expected);
       const controller = new AbortController();
       const leaving = provider.readFile(repository, found, maxBytes, controller.signal);
       const staying = Array.from({ length: 20 }, () => text(provider, repository, found));
       controller.abort(reason);
-      await assert.rejects(leaving, isReason);
+      await assertFails(leaving, isReason, expected);
       for (const content of await Promise.all(staying)) assert.equal(content, 'the content');
     },
   ],
@@ -151,6 +156,10 @@ async function idsOf(provider: GitProvider, repository: string): Promise<Readonl
 
 async function text(provider: GitProvider, repository: string, { path, blobId }: Pick<DatedFile, 'path' | 'blobId'>): Promise<string> {
   return Buffer.from(await provider.readFile(repository, { path, blobId }, maxBytes)).toString('utf8');
+}
+
+function isNotFound(error: unknown): boolean {
+  return isFailureOf(error, 'repository_not_found');
 }
 
 function isTooLarge(error: unknown): boolean {

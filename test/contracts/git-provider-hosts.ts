@@ -26,11 +26,11 @@ type Call = (provider: GitProvider, repository: string) => Promise<unknown> | un
 
 /** A call of every method that asks the host. It is undefined if the provider does not have the method. */
 const calls: readonly (readonly [what: string, call: Call])[] = [
-  ['a listing', (provider, repository) => provider.listFiles(repository, everything)],
-  ['finding a repository', (provider, repository) => provider.find(repository)],
-  ['reading a file', (provider, repository) => provider.readFile(repository, content, 1)],
-  ['a search', (provider) => provider.searchRepositories?.('shop', { after: null, limit: 10 })],
-  ['a list of branches', (provider, repository) => provider.listBranches?.(repository, { after: null, limit: 10 })],
+  ['listFiles', (provider, repository) => provider.listFiles(repository, everything)],
+  ['find', (provider, repository) => provider.find(repository)],
+  ['readFile', (provider, repository) => provider.readFile(repository, content, 1)],
+  ['searchRepositories', (provider) => provider.searchRepositories?.('shop', { after: null, limit: 10 })],
+  ['listBranches', (provider, repository) => provider.listBranches?.(repository, { after: null, limit: 10 })],
 ];
 
 /** Returns a case in which every answer of the host is this one, and every call of a new provider must fail as accepted. */
@@ -60,12 +60,12 @@ export const hostCases: readonly StageCase[] = [
         let seen = 0;
         host.intercept(() => (++seen > good ? status : 'answer'));
         const listing = host.createProvider(briefMs).listFiles(repository, everything);
-        await assert.rejects(listing, isHostFailure, `listing, status ${status} after ${good} answers`);
+        await assertFails(listing, isHostFailure, `listFiles fails because of the status ${status} after ${good} answers`);
       }
       host.intercept(() => 500);
       const provider = host.createProvider(briefMs);
-      await assert.rejects(provider.find(repository), isHostFailure, 'finding');
-      await assert.rejects(provider.readFile(repository, content, 1), isHostFailure, 'reading a file');
+      await assertFails(provider.find(repository), isHostFailure, 'find fails because of the status 500');
+      await assertFails(provider.readFile(repository, content, 1), isHostFailure, 'readFile fails because of the status 500');
       assert.equal((await provider.check()).ok, false, 'the check of a host that fails');
     },
   ],
@@ -76,10 +76,11 @@ export const hostCases: readonly StageCase[] = [
       if (host === 'none') return;
       host.intercept(() => 'stall');
       const provider = host.createProvider(300);
-      await assert.rejects(inTime(provider.listFiles(repository, everything), 'a listing'), isTimeout);
-      await assert.rejects(inTime(provider.find(repository), 'finding a repository'), isTimeout);
-      await assert.rejects(inTime(provider.readFile(repository, content, 1), 'reading a file'), isTimeout);
-      assert.equal((await inTime(provider.check(), 'the check')).ok, false);
+      const expected = 'fails with provider_timeout';
+      await assertFails(inTime(provider.listFiles(repository, everything)), isTimeout, `listFiles ${expected}`);
+      await assertFails(inTime(provider.find(repository)), isTimeout, `find ${expected}`);
+      await assertFails(inTime(provider.readFile(repository, content, 1)), isTimeout, `readFile ${expected}`);
+      assert.equal((await inTime(provider.check())).ok, false, 'the check of a host that does not answer');
     },
   ],
   failureCase('fails with provider_unauthorized if the host answers 401', 401, (error, { name }) =>
@@ -153,9 +154,9 @@ function isHostFailure(error: unknown): boolean {
   return isFailureOf(error, 'provider_failed') || isTimeout(error);
 }
 
-async function inTime<T>(work: Promise<T>, what: string): Promise<T> {
+async function inTime<T>(work: Promise<T>): Promise<T> {
   const late = Promise.withResolvers<never>();
-  const timer = setTimeout(() => late.reject(new assert.AssertionError({ message: `${what} has no time limit` })), patienceMs);
+  const timer = setTimeout(() => late.reject(new assert.AssertionError({ message: 'there is no time limit' })), patienceMs);
   try {
     return await Promise.race([work, late.promise]);
   } finally {

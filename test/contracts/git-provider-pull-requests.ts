@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { type FailureContexts, isFailureOf } from '../../src/domain/failure.ts';
 import type { PullRequestRequest } from '../../src/ports/git-provider.ts';
+import { assertFails } from './contract.ts';
 import type { GitProviderStage, PullRequestControl, StageCase } from './git-provider-harness.ts';
 import type { RepositoryDescription } from './git-repository.ts';
 
@@ -130,7 +131,8 @@ export const pullRequestCases: readonly StageCase[] = [
   ],
   pullRequestCase('rejects with the reason of a signal that has fired, and opens no pull request', async ({ repository, control, open }) => {
     const reason = new Error('the caller has left');
-    await assert.rejects(open({}, AbortSignal.abort(reason)), (error: unknown) => error === reason);
+    const opened = open({}, AbortSignal.abort(reason));
+    await assertFails(opened, (error) => error === reason, 'openPullRequest rejects with the reason of the signal');
     assert.deepEqual(control.open(repository), []);
     assert.equal((await open()).number, 1);
   }),

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { isAbsolute } from 'node:path';
+import { assertFails } from './contract.ts';
 import type { StageCase } from './git-provider-harness.ts';
 import { git } from './git-repository.ts';
 
@@ -20,8 +21,10 @@ export const remoteCases: readonly StageCase[] = [
       }
       const { protocol, username, password, pathname, search, hash } = new URL(url);
       assert.match(protocol, /^https?:$/u);
-      assert.deepEqual([username, password, search, hash], ['', '', '', '']);
-      assert.ok(pathname.endsWith(`/${repository}.git`), pathname);
+      for (const [part, value] of Object.entries({ username, password, search, hash })) {
+        assert.ok(value === '', `the URL has a ${part}, which may contain a credential`);
+      }
+      assert.ok(pathname.endsWith(`/${repository}.git`), `the path of the URL is ${pathname}, which does not end with /${repository}.git`);
       if (authorization !== null) assert.match(authorization, /^[A-Za-z]+ [\u0021-\u007e]+$/u);
     },
   ],
@@ -59,7 +62,8 @@ export const remoteCases: readonly StageCase[] = [
     async ({ publish, provider }) => {
       const repository = await publish({ commits: [first] });
       const reason = new Error('the caller has left');
-      await assert.rejects(provider.remote(repository, AbortSignal.abort(reason)), (error: unknown) => error === reason);
+      const remote = provider.remote(repository, AbortSignal.abort(reason));
+      await assertFails(remote, (error) => error === reason, 'remote rejects with the reason of the signal');
     },
   ],
 ];

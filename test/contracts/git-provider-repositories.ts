@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { isFailureOf } from '../../src/domain/failure.ts';
 import { agents, type StageCase } from './git-provider-harness.ts';
-import { decidedBy } from './contract.ts';
+import { assertFails, decidedBy } from './contract.ts';
 
 const start = 1_600_000_000;
 const file = `${agents}/a.md`;
@@ -43,8 +43,9 @@ export const repositoryCases: readonly StageCase[] = [
       for (const missing of ['acme/missing', 'nobody/shop', `${repository}/deeper`, ...patterns]) {
         const isRefusal = (error: unknown): boolean =>
           isFailureOf(error, 'repository_not_found') && error.context.repository === missing;
-        await assert.rejects(provider.listFiles(missing, everything), isRefusal, missing);
-        await assert.rejects(provider.find(missing), isRefusal, missing);
+        const expected = `fails with repository_not_found for ${missing}`;
+        await assertFails(provider.listFiles(missing, everything), isRefusal, `listFiles ${expected}`);
+        await assertFails(provider.find(missing), isRefusal, `find ${expected}`);
       }
     },
   ],
@@ -62,8 +63,8 @@ export const repositoryCases: readonly StageCase[] = [
       assert.equal((await provider.listFiles(current, query)).directory, 'store-agents');
       await decidedBy(traits, 'formerName', async (trait) => {
         if (trait === 'nothing') {
-          await assert.rejects(provider.find(former), isNotFound);
-          await assert.rejects(provider.listFiles(former, query), isNotFound);
+          await assertFails(provider.find(former), isNotFound, 'find finds nothing by the former name');
+          await assertFails(provider.listFiles(former, query), isNotFound, 'listFiles finds nothing by the former name');
           return;
         }
         assert.equal((await provider.find(former)).path, current);
@@ -143,12 +144,13 @@ export const repositoryCases: readonly StageCase[] = [
       const repository = await publish({ commits: [{ id: 'first', at: start, files: [[file, '1']] }] });
       const reason = new Error('the caller has left');
       const isReason = (error: unknown): boolean => error === reason;
-      await assert.rejects(provider.listFiles(repository, everything, AbortSignal.abort(reason)), isReason);
-      await assert.rejects(provider.find(repository, AbortSignal.abort(reason)), isReason);
+      const expected = 'rejects with the reason of the signal';
+      await assertFails(provider.listFiles(repository, everything, AbortSignal.abort(reason)), isReason, `listFiles ${expected}`);
+      await assertFails(provider.find(repository, AbortSignal.abort(reason)), isReason, `find ${expected}`);
       const controller = new AbortController();
       const leaving = provider.listFiles(repository, everything, controller.signal);
       controller.abort(reason);
-      await assert.rejects(leaving, isReason);
+      await assertFails(leaving, isReason, `listFiles ${expected}`);
       assert.deepEqual(await list(repository), [[file, start]]);
     },
   ],
