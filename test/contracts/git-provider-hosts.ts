@@ -40,9 +40,9 @@ function failureCase(name: string, behaviour: HostBehaviour, accepts: (error: un
     if (host === 'none') return;
     host.intercept(() => behaviour);
     for (const [what, call] of calls) {
-      const provider = host.createProvider(briefMs);
-      const asked = call(provider, repository);
-      if (asked !== undefined) await assertFails(asked, (error) => accepts(error, provider), `${what} ${name}`);
+      const fresh = host.createProvider(briefMs);
+      const asked = call(fresh, repository);
+      if (asked !== undefined) await assertFails(asked, (error) => accepts(error, fresh), `${what} ${name}`);
     }
   }];
 }

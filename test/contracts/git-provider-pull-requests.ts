@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { type FailureContexts, isFailureOf } from '../../src/domain/failure.ts';
+import { type FailureContexts, isFailure, isFailureOf } from '../../src/domain/failure.ts';
 import type { PullRequestRequest } from '../../src/ports/git-provider.ts';
 import { assertFails } from './contract.ts';
 import type { GitProviderStage, PullRequestControl, StageCase } from './git-provider-harness.ts';
@@ -23,11 +23,15 @@ interface PullRequestStage {
   readonly host: GitProviderStage['host'];
 }
 
-/** A case that does not apply to a provider without pull requests. */
+/** A case of pull requests. A provider that the harness declares to be without them must not open any. */
 function pullRequestCase(name: string, run: (stage: PullRequestStage) => Promise<void>): StageCase {
   return [name, async ({ publish, provider, pullRequests: control, host }) => {
-    if (control === 'none') return;
     const repository = await publish(shop);
+    if (control === 'none') {
+      const opened = provider.openPullRequest?.(repository, wanted);
+      if (opened !== undefined) await assertFails(opened, isFailure, 'it fails to open a pull request, because the harness has none');
+      return;
+    }
     await run({
       repository, control, host,
       async open(changes, signal) {
