@@ -43,6 +43,17 @@ export function nextDueAt(sandbox: Sandbox): number | null {
   return times.length === 0 ? null : Math.min(...times);
 }
 
+/** Returns the sandbox with another time from its creation to its deletion. Null: it is never deleted for its age. */
+export function withMaxLife(sandbox: Sandbox, maxLifeMs: number | null): Sandbox {
+  const { spec } = sandbox;
+  return { ...sandbox, spec: { ...spec, rest: { ...spec.rest, maxLifeMs } } };
+}
+
+/** Returns the maximum life of the sandbox if its spec allows `maxLifeMs` now. The configuration may have allowed it more before. */
+export function longestLifeMs({ spec: { rest } }: Sandbox, maxLifeMs: number | null): number | null {
+  return rest.maxLifeMs === null || maxLifeMs === null ? null : Math.max(rest.maxLifeMs, maxLifeMs);
+}
+
 function actionOfStatus(sandbox: Sandbox, canFreeze: boolean): DatedAction | null {
   const { status, pauseKind, lastActiveAt, statusSince, spec: { rest } } = sandbox;
   if (status === 'RUNNING') return idleAction(sandbox, canFreeze ? 'freeze' : 'stop', rest.freezeAfterMs, lastActiveAt);

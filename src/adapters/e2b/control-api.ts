@@ -148,17 +148,12 @@ const setTimeout: Handler = async ({ context, id, body }) => {
   await context.skep.sandboxes.setTimeout(context.scope, id, timeout * 1000);
 };
 
-/**
- * Pauses the sandbox, and takes its timeout away. Throws if it is already paused, as E2B does; clients then know that the call changed
- * nothing else.
- */
+/** Pauses the sandbox without its timeout. Throws if it is already paused, as E2B does, so clients know that it did nothing else. */
 const pause: Handler = async ({ context, id, body }) => {
   const { skep: { sandboxes }, scope, principal } = context;
   const { memory } = parsed(connectBody, 'body', body);
   const isPaused = (await sandboxes.get(scope, id)).status === 'PAUSED';
-  if (!isPaused) await sandboxes.pause(principal, id, memory === false ? 'stop' : undefined);
-  // After the pause: a sandbox that could not be paused keeps its timeout.
-  await sandboxes.setTimeout(scope, id, null);
+  await sandboxes.pause(principal, id, memory === false && !isPaused ? 'stop' : undefined, { removesTimeout: true });
   if (isPaused) throw new Failure('sandbox_not_running', { id, status: 'PAUSED' });
 };
 
