@@ -4,7 +4,7 @@ import { expiresAt } from '../../domain/idle-policy.ts';
 import { Failure } from '../../domain/failure.ts';
 import { parameterLimits } from '../../domain/sandbox-parameters.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
-import type { Sandbox, SandboxStatus } from '../../domain/sandbox.ts';
+import { pauseOf, type Sandbox, type SandboxStatus } from '../../domain/sandbox.ts';
 import { claimOf, idempotencyHeaders, toTimestamp } from '../http/common-schemas.ts';
 import { pageQuery, readPage } from '../http/page-token.ts';
 import type { RequestContext } from '../http/request-context.ts';
@@ -84,16 +84,26 @@ const create: Handler = async ({ context, body }) => {
 
 const connectBody = z.object({ timeout: seconds.optional(), memory: z.boolean().optional() });
 
-/** Resumes the sandbox with a new timeout if it is paused. Otherwise the timeout can only make it live longer. */
+/**
+ * Returns the maximum life of a paused sandbox if it is not what a client asked for, so a new timeout can be shorter. Otherwise undefined.
+ * It can be the maximum of its spec: if a user paused it, because that removed the timeout; if Skep did, a client can have asked for that.
+ */
+function replaceableLifeMs({ specs }: Pick<Skep, 'specs'>, sandbox: Sandbox): number | null | undefined {
+  const { status, spec: { id, rest: { maxLifeMs } } } = sandbox;
+  if (status === 'RUNNING') return undefined;
+  const isOfSpec = maxLifeMs === (specs.find(id)?.rest.maxLifeMs ?? null) && pauseOf(sandbox)?.actor === 'user';
+  return maxLifeMs === null || isOfSpec ? maxLifeMs : undefined;
+}
+
+/** Resumes the sandbox if it is paused. A timeout that a client has set can only become longer, as far as its spec allows. */
 const connect: Handler = async ({ context, id, body }) => {
   const { skep, scope, principal } = context;
   const { timeout } = parsed(connectBody, 'body', body);
   const found = await skep.sandboxes.get(scope, id);
   const isRunning = found.status === 'RUNNING';
   const sandbox = isRunning ? found : await skep.sandboxes.resume(principal, id);
-  const end = expiresAt(sandbox);
   const timeoutMs = (timeout ?? (isRunning ? 0 : defaultTimeoutSeconds)) * 1000;
-  if (!isRunning || (end !== null && end < skep.clock.now() + timeoutMs)) await skep.sandboxes.setTimeout(scope, id, timeoutMs);
+  await skep.sandboxes.extendTimeout(principal, id, timeoutMs, replaceableLifeMs(skep, found));
   context.response.status(isRunning ? 200 : 201);
   return presentConnection(context, sandbox);
 };

@@ -19,7 +19,7 @@ import { authorizePort, createPortLink, isPortAddress, notePortActivity, openPor
 import type { SandboxReconciler } from './sandbox-reconciler.ts';
 import { getSandbox } from './sandbox-records.ts';
 import type { SandboxSpecs } from './sandbox-specs.ts';
-import { setSandboxTimeout } from './set-sandbox-timeout.ts';
+import { extendSandboxTimeout, setSandboxTimeout } from './set-sandbox-timeout.ts';
 import type { StartStatistics } from './start-statistics.ts';
 import { checkParameters, limitsResources, startSandbox, startSandboxWithId } from './start-sandbox.ts';
 import { awaitRunning } from './reconcile-until.ts';
@@ -45,6 +45,7 @@ export const sandboxUseCases = {
   pause: pauseSandbox,
   resume: resumeSandbox,
   setTimeout: setSandboxTimeout,
+  extendTimeout: extendSandboxTimeout,
   delete: deleteSandbox,
   adopt: adoptSandbox,
   authorizePort,

@@ -1,6 +1,6 @@
 import { Failure } from '../../domain/failure.ts';
-import { withMaxLife } from '../../domain/idle-policy.ts';
-import type { OwnerScope } from '../../domain/principal.ts';
+import { longestLifeMs, withMaxLife } from '../../domain/idle-policy.ts';
+import { type Caller, type OwnerScope, scopeOf } from '../../domain/principal.ts';
 import { nextVersion } from '../../domain/sandbox-lifecycle.ts';
 import type { SandboxUseCaseDeps } from './sandboxes.ts';
 import { getSandbox } from './sandbox-records.ts';
@@ -22,6 +22,29 @@ export async function setSandboxTimeout(
     if (maxMs !== null && maxLifeMs > maxMs) {
       throw new Failure('invalid_request', { problems: [{ argument: 'timeoutMs', reason: { code: 'timeout_above_spec', maxMs } }] });
     }
+    const { kind } = await store.sandboxes.replace(nextVersion(withMaxLife(sandbox, maxLifeMs), now, {}));
+    if (kind === 'stale') continue;
+    reconciler.enqueue(id);
+    return;
+  }
+}
+
+/**
+ * Sets the deletion of the sandbox to `timeoutMs` from now, or to the end of the longest life that its spec allows, if that is later than
+ * before. If the maximum life of the sandbox is still `replacedLifeMs` (null: without an end), also if it is sooner. Throws
+ * `sandbox_not_found`.
+ */
+export async function extendSandboxTimeout(
+  deps: SandboxUseCaseDeps, caller: Caller, id: string, timeoutMs: number, replacedLifeMs?: number | null,
+): Promise<void> {
+  const { store, specs, reconciler, clock } = deps;
+  for (;;) {
+    const sandbox = await getSandbox(store, scopeOf(caller), id);
+    const { createdAt, spec: { id: specId, rest } } = sandbox;
+    const now = clock.now();
+    const longestMs = longestLifeMs(sandbox, specs.find(specId)?.rest.maxLifeMs ?? null) ?? Infinity;
+    const maxLifeMs = Math.min(now - createdAt + timeoutMs, longestMs);
+    if (maxLifeMs <= (rest.maxLifeMs ?? Infinity) && rest.maxLifeMs !== replacedLifeMs) return;
     const { kind } = await store.sandboxes.replace(nextVersion(withMaxLife(sandbox, maxLifeMs), now, {}));
     if (kind === 'stale') continue;
     reconciler.enqueue(id);

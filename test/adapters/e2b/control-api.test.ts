@@ -1,10 +1,23 @@
 import { describe, expect, test, vi } from 'vitest';
 import { e2b } from '../../../src/adapters/e2b/index.ts';
 import { Failure } from '../../../src/domain/failure.ts';
+import type { SandboxSpec } from '../../../src/domain/sandbox-spec.ts';
 import { type Client, createClient, object } from '../../support/client.ts';
 import { until } from '../../support/until.ts';
 import { startWorld } from '../http/world.ts';
 import { openDoor } from './door.ts';
+
+const forever = { freezeAfterMs: null, stopAfterMs: null, deleteAfterMs: null, maxLifeMs: null };
+
+/** Starts a server with one spec. */
+async function openLimited(rest: Partial<SandboxSpec['rest']>) {
+  const world = await startWorld({ specs: [{ id: 'limited', rest: { ...forever, ...rest } }], server: { mounts: [e2b] } });
+  const ann: Client = (method, path, body) => createClient(world.url, null)(method, path, body, { 'X-API-Key': world.keys.ann });
+  const create = async (timeout?: number): Promise<string> =>
+    `/e2b/sandboxes/${String(object(await ann('POST', '/e2b/v2/sandboxes', { templateID: 'limited', timeout }))['sandboxID'])}`;
+  const endOf = async (path: string): Promise<number> => Date.parse(String(object(await ann('GET', path))['endAt']));
+  return { world, ann, create, endOf };
+}
 
 describe('the sandboxes of E2B clients', () => {
   test('returns 0 as the limits of a sandbox if the runtime does not apply limits', async () => {
@@ -55,10 +68,8 @@ describe('the sandboxes of E2B clients', () => {
   });
 
   test('limits the timeout of a sandbox to the maximum life of its spec', async () => {
-    const world = await startWorld({ specs: [{ id: 'short', rest: { freezeAfterMs: null, stopAfterMs: null, deleteAfterMs: null, maxLifeMs: 60_000 } }], server: { mounts: [e2b] } });
-    const ann: Client = (method, path, body) => createClient(world.url, null)(method, path, body, { 'X-API-Key': world.keys.ann });
-    const made = object(await ann('POST', '/e2b/v2/sandboxes', { templateID: 'short' }));
-    const path = `/e2b/sandboxes/${String(made['sandboxID'])}`;
+    const { ann, create } = await openLimited({ maxLifeMs: 60_000 });
+    const path = await create();
     const { startedAt, endAt } = object(await ann('GET', path));
     expect(Date.parse(String(endAt)) - Date.parse(String(startedAt))).toBe(60_000);
     expect((await ann('POST', `${path}/timeout`, { timeout: 3600 })).status).toBe(400);
@@ -81,6 +92,37 @@ describe('the sandboxes of E2B clients', () => {
     await world.skep.sandboxes.pause('ann', id);
     expect([(await ann('POST', `${path}/pause`)).status, object(await ann('GET', path))['endAt']]).toEqual([409, expect.stringMatching(/^9999/)]);
     expect([(await ann('POST', `${path}/resume`)).status, await minutesLeft()]).toEqual([201, 5]);
+  });
+
+  test.each([null, 3_600_000])('keeps the timeout of a sandbox that Skep has paused, unless that of connect is longer, with max_life %s', async (maxLifeMs) => {
+    const { ann, create, endOf } = await openLimited({ freezeAfterMs: 100, maxLifeMs });
+    const path = await create(3600);
+    const end = await endOf(path);
+    await until(async () => object(await ann('GET', path))['state'], (state) => state === 'paused');
+    expect((await ann('POST', `${path}/connect`, { timeout: 300 })).status).toBe(201);
+    expect(await endOf(path)).toBe(end);
+    await ann('POST', `${path}/timeout`, { timeout: 60 });
+    await until(async () => (await ann('POST', `${path}/connect`, { timeout: 300 })).status, (status) => status < 300);
+    expect(Math.round((await endOf(path) - Date.now()) / 60_000)).toBe(5);
+  });
+
+  test.each([null, 3_600_000])('connect sets a new timeout after a pause by a client, with max_life %s', async (maxLifeMs) => {
+    const { ann, create, endOf } = await openLimited({ maxLifeMs });
+    const path = await create(3600);
+    expect((await ann('POST', `${path}/pause`)).status).toBe(204);
+    expect((await ann('POST', `${path}/connect`, { timeout: 60 })).status).toBe(201);
+    expect(Math.round((await endOf(path) - Date.now()) / 60_000)).toBe(1);
+  });
+
+  test('resumes a sandbox shortly before the end of its maximum life, for the time that is left', async () => {
+    const { ann, create, endOf } = await openLimited({ maxLifeMs: 60_000 });
+    const path = await create(50);
+    const end = await endOf(path) + 10_000;
+    for (const body of [{}, { timeout: 3600 }]) {
+      expect((await ann('POST', `${path}/pause`)).status).toBe(204);
+      expect((await ann('POST', `${path}/connect`, body)).status).toBe(201);
+      expect(await endOf(path)).toBe(end);
+    }
   });
 
   test('ends a sandbox whose timeout is set to 0', async () => {
