@@ -153,9 +153,12 @@ const kill: Handler = async ({ context, id }) => {
   await skep.sandboxes.delete(principal, id);
 };
 
-const setTimeout: Handler = async ({ context, id, body }) => {
+const setTimeout: Handler = async (request) => {
+  const { context, id, body } = request;
   const { timeout } = parsed(z.object({ timeout: seconds }), 'body', body);
-  await context.skep.sandboxes.setTimeout(context.scope, id, timeout * 1000);
+  // The end of a timeout is an act of Skep, this one is the caller's.
+  if (timeout === 0) await kill(request);
+  else await context.skep.sandboxes.setTimeout(context.scope, id, timeout * 1000);
 };
 
 /** Pauses the sandbox without its timeout. Throws if it is already paused, as E2B does, so clients know that it did nothing else. */

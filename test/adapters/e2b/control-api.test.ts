@@ -125,12 +125,14 @@ describe('the sandboxes of E2B clients', () => {
     }
   });
 
-  test('ends a sandbox whose timeout is set to 0', async () => {
+  test('deletes a sandbox for the caller that sets its timeout to 0', async () => {
     const { as, world, id } = await openDoor();
     const ann = as(world.keys.ann);
     expect((await ann('POST', '/e2b/v2/sandboxes', { templateID: 'base', timeout: 0 })).status).toBe(400);
     expect((await ann('POST', `/e2b/sandboxes/${id}/connect`, { timeout: 0 })).status).toBe(200);
-    expect((await ann('POST', `/e2b/sandboxes/${id}/timeout`, { timeout: 0 })).status).toBe(204);
-    await until(() => ann('GET', `/e2b/sandboxes/${id}`), ({ status }) => status === 404);
+    expect((await as(world.keys.admin)('POST', `/e2b/sandboxes/${id}/timeout`, { timeout: 0 })).status).toBe(204);
+    expect((await ann('GET', `/e2b/sandboxes/${id}`)).status).toBe(404);
+    const deleted = world.lines.find(({ sandbox, to }) => sandbox === id && to === 'deleted');
+    expect(deleted).toMatchObject({ actor: 'user', user: 'root', reason: { code: 'deleted_by_administrator' } });
   });
 });
