@@ -77,6 +77,7 @@ const create: Handler = async ({ context, body }) => {
   const headers = readHeaders(idempotencyHeaders, context.request.headers);
   const claim = claimOf(headers, principal.userId, 'e2b_create_sandbox', { specId, ...claimedParameters(parameters) });
   const { id } = await skep.sandboxes.start(principal.userId, { specId, parameters, ...claim });
+  context.sandboxId = id;
   const sandbox = await skep.sandboxes.awaitRunning(context.scope, id, context.closed);
   context.response.status(201);
   return presentConnection(context, sandbox);
@@ -153,11 +154,10 @@ const kill: Handler = async ({ context, id }) => {
   await skep.sandboxes.delete(principal, id);
 };
 
-const setTimeout: Handler = async (request) => {
-  const { context, id, body } = request;
+const setTimeout: Handler = async ({ context, id, body }) => {
   const { timeout } = parsed(z.object({ timeout: seconds }), 'body', body);
   // The end of a timeout is an act of Skep, this one is the caller's.
-  if (timeout === 0) await kill(request);
+  if (timeout === 0) await kill({ context, id, body });
   else await context.skep.sandboxes.setTimeout(context.scope, id, timeout * 1000);
 };
 

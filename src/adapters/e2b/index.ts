@@ -124,10 +124,12 @@ const defaultUser = 'user';
 const maxTimeoutMs = 2 ** 31 - 1;
 
 /**
- * Returns the access of the key's owner to the sandbox. It ends with the key. Throws `unauthorized`, `sandbox_not_found`, `rate_limited`.
+ * Returns the access of the key's owner to the sandbox. It ends with the key. The token or signature must be checked before. Throws
+ * `unauthorized`, `sandbox_not_found`, `rate_limited`.
  */
 async function accessTo(context: RequestContext, id: string, digest: string, user: string, form: Form): Promise<Access> {
   const { skep: { auth, sandboxes }, http, request } = context;
+  context.sandboxId = id;
   context.caller = await http.authenticator.authenticateDigest(digest);
   const { scope } = context;
   const { status, spec } = await sandboxes.get(scope, id);

@@ -58,6 +58,8 @@ export class RequestContext {
   caller: Principal | null = null;
   credential: string | null = null;
   problem: AnyProblem | null = null;
+  /** The sandbox of a request whose path does not name it, for the log. Only an id that Skep has made or checked. */
+  sandboxId: string | null = null;
   #closed: AbortSignal | null = null;
   readonly startedAt = performance.now();
 

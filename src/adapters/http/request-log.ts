@@ -1,6 +1,5 @@
 import { clientAddress } from './authentication.ts';
 import type { RequestContext } from './request-context.ts';
-import { headerOf } from './request-input.ts';
 
 const maxLogged = 200;
 
@@ -9,8 +8,7 @@ function shortened(text: string): string {
 }
 
 export function logRequest(context: RequestContext): void {
-  const { request, response, path, caller, problem } = context;
-  const sandbox = headerOf(request, 'e2b-sandbox-id');
+  const { request, response, path, caller, problem, sandboxId } = context;
   const created = response.statusCode === 201 ? response.getHeader('location') : undefined;
   const isSent = response.headersSent || response.statusCode === 101;
   const fields = {
@@ -18,8 +16,7 @@ export function logRequest(context: RequestContext): void {
     method: request.method,
     route: context.operation?.path ?? null,
     path: shortened(path),
-    // E2B's clients name the sandbox in a header only.
-    ...(sandbox !== null && { sandbox: shortened(sandbox) }),
+    ...(sandboxId !== null && { sandbox: sandboxId }),
     // The resource that the request created.
     ...(created !== undefined && { created: String(created) }),
     // If the client left before the response, there is none.

@@ -111,6 +111,20 @@ describe("the files of E2B's clients", () => {
     expect((await world.ann('GET', '/api/v1/me')).status).toBe(200);
   });
 
+  test('logs the sandbox of a request, but nothing that the client has not proven', async () => {
+    const { world, id, headers, as } = await openDoor();
+    const signature = `v1_${hash('sha256', `/a:read::${headers['X-Access-Token']}`, 'base64').replace(/=+$/, '')}`;
+    const secret = { 'E2b-Sandbox-Id': 'a-secret' };
+    await as(world.keys.ann)('GET', '/e2b/v2/sandboxes', undefined, secret);
+    await as(null)('GET', '/e2b/files?path=/a', undefined, { ...headers, ...secret });
+    await as(null)('GET', `/files?path=/a&signature=${encodeURIComponent(signature)}`);
+    const requests = () => world.lines.filter(({ message }) => message === 'request').map(({ method, path, sandbox }) => [method, path, sandbox]);
+    await until(requests, (lines) => lines.some(([, path]) => path === '/files'));
+    expect(requests().filter(([, path]) => path !== '/openapi.json')).toEqual([
+      ['POST', '/e2b/v2/sandboxes', id], ['GET', '/e2b/v2/sandboxes', undefined], ['GET', '/e2b/files', undefined], ['GET', '/files', id],
+    ]);
+  });
+
   test('accepts the user of the spec in the query of a file', async () => {
     const world = await startWorld({ specs: [{ id: 'web', isolation: { user: '1000', readOnlyRoot: false, network: 'isolated' } }], server: { mounts: [e2b] } });
     const made = object(await createClient(world.url, null)('POST', '/e2b/v2/sandboxes', { templateID: 'web' }, { 'X-API-Key': world.keys.ann }));
