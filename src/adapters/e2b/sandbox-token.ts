@@ -49,10 +49,14 @@ const maxWaiting = 20;
 
 /**
  * Finds the token that made the signature. The URL does not name the sandbox, so this tries the tokens of all sandboxes, the newest first.
- * A wrong signature counts as a wrong key, an expired one does not. Throws `unauthorized` if no token made it, `unauthenticated` if it has
- * expired, `rate_limited`, or an `AbortError` if the client leaves.
+ * A wrong signature counts as a wrong key. Throws `unauthenticated` if the URL has expired, `unauthorized` if no token made the signature,
+ * `rate_limited`, or an `AbortError` if the client leaves.
  */
 export async function findSigner({ skep, http, request, closed }: RequestContext, signed: SignedFile) {
+  const { expiration } = signed;
+  // First, because anybody can send it, and it counts as no wrong key.
+  const isExpired = expiration !== null && !(Number(expiration) * 1000 > skep.clock.now());
+  if (isExpired) throw new ConnectError('unauthenticated', 'signature is already expired');
   if (searches.pendingCount >= maxWaiting) throw new Failure('rate_limited', { limit: 'signed_urls', retryAfterSeconds: 1 });
   return await searches(() => http.authenticator.authenticateSignature(request, () => search(skep, signed, closed)));
 }
@@ -62,8 +66,7 @@ const searches = pLimit(1);
 
 /** Returns the sandbox, and the digest of the key whose token made the signature. */
 async function search(skep: Skep, signed: SignedFile, signal: AbortSignal) {
-  const { signature, expiration } = signed;
-  if (!signatureForm.test(signature)) throw new Failure('unauthorized', {});
+  if (!signatureForm.test(signed.signature)) throw new Failure('unauthorized', {});
   const digests = new Map<string, readonly string[]>();
   let after: PageKey | null = null;
   do {
@@ -74,8 +77,6 @@ async function search(skep: Skep, signed: SignedFile, signal: AbortSignal) {
       digests.set(sandbox.ownerId, ofOwner);
       const digest = ofOwner.find((one) => isSignedBy(sandboxToken(skep, sandbox.id, one), signed));
       if (digest === undefined) continue;
-      const isExpired = expiration !== null && !(Number(expiration) * 1000 > skep.clock.now());
-      if (isExpired) throw new ConnectError('unauthenticated', 'signature is already expired');
       return { sandbox, digest };
     }
     after = page.next;
