@@ -41,7 +41,10 @@ export interface WriteOptions {
  * `runtime_timeout`.
  */
 export interface SandboxFiles {
-  /** Returns the entry at the path. A link at the path itself is followed only if `followLink` is true. */
+  /**
+   * Returns the entry at the path. A link at the path itself is followed only if `followLink` is true. The owner of a link's target may be
+   * null.
+   */
   stat(id: string, path: string, followLink: boolean, signal: AbortSignal): Promise<FileEntry>;
 
   /** Reads a file. Follows links. Before the read, `choose` is called with the file and returns the part to read. */

@@ -65,7 +65,15 @@ export class DockerFiles implements SandboxFiles {
 
   stat(id: string, path: string, followLink: boolean, signal: AbortSignal): Promise<FileEntry> {
     return withFailures(async () => {
-      const { entry, content } = await this.#open(id, path, followLink, signal);
+      const asked = sandboxPath(path, 'directory');
+      const resolved = await this.#resolve(id, asked, followLink, signal);
+      const { found } = resolved;
+      if (found !== null && resolved.path !== asked) {
+        // Only an archive has the owner. A link can lead to a large directory, and the engine would begin to pack it.
+        const { linkTarget: _, ...target } = found;
+        return { ...target, path: asked, target: null, owner: null };
+      }
+      const { entry, content } = await this.#open(id, path, resolved, signal);
       content.destroy();
       return entry;
     });
@@ -73,7 +81,9 @@ export class DockerFiles implements SandboxFiles {
 
   read(id: string, path: string, choose: (file: FileEntry) => ByteRange, signal: AbortSignal): Promise<FileReading> {
     return withFailures(async () => {
-      const { entry, content } = await this.#open(id, path, true, this.#untilChange(id, signal));
+      const ends = this.#untilChange(id, signal);
+      const resolved = await this.#resolve(id, sandboxPath(path, 'directory'), true, ends);
+      const { entry, content } = await this.#open(id, path, resolved, ends);
       try {
         requireFile(entry);
         return { file: entry, content: rangeOf(content, choose(entry), entry.size, () => content.destroy()) };
@@ -152,12 +162,10 @@ export class DockerFiles implements SandboxFiles {
   }
 
   /** Throws `sandbox_not_found`, `file_not_found`. */
-  async #open(id: string, given: string, followLink: boolean, signal: AbortSignal): Promise<OpenedPath> {
-    const asked = sandboxPath(given, 'directory');
-    const { files, path, found } = await this.#resolve(id, asked, followLink, signal);
+  async #open(id: string, given: string, { files, path, found }: ResolvedPath, signal: AbortSignal): Promise<OpenedPath> {
     if (found === null) throw new Failure('file_not_found', { path: given });
     const opened = (await files.open(path, signal)) ?? (await this.#throwMissing(id, given, signal));
-    return { ...opened, entry: { ...opened.entry, path: asked } };
+    return { ...opened, entry: { ...opened.entry, path: sandboxPath(given, 'directory') } };
   }
 
   /** Throws `sandbox_not_found` or `file_not_found`. The engine's response does not show which of the two is gone. */

@@ -54,6 +54,16 @@ describeWithDocker('Directories in Docker containers', () => {
     assert.deepEqual((await runtime.files.write(id, '/var/mail/file', content, {}, never)).owner, { uid: 0, gid: 8 });
   });
 
+  test('are not packed to look where a link leads', async () => {
+    const runtime = engine.open();
+    const { id } = await runtime.start(launchOf(shell('exec sleep 100000')), () => {}, never);
+    await engine.ask(id, 'ln -s / /workspace/link');
+    const pack = vi.spyOn(Object.getPrototypeOf(engine.container(id)) as Docker.Container, 'getArchive');
+    const { path, type, target } = await runtime.files.stat(id, '/workspace/link', true, never);
+    assert.deepEqual([path, type, target, pack.mock.calls.length], ['/workspace/link', 'directory', null, 0]);
+    pack.mockRestore();
+  });
+
   test('keep a pipe that a file is written to', async () => {
     const runtime = engine.open();
     const { id } = await runtime.start(launchOf(shell('exec sleep 100000')), () => {}, never);
