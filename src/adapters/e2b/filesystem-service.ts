@@ -78,22 +78,29 @@ type Entries = ReadonlyMap<string, FileEntry>;
 
 type EventType = 'EVENT_TYPE_CREATE' | 'EVENT_TYPE_WRITE' | 'EVENT_TYPE_REMOVE' | 'EVENT_TYPE_CHMOD';
 
-/** Yields the changes between two readings of a directory. A renamed file counts as removed and created. */
+/** Yields the changes between two readings of a directory. A renamed file counts as removed and created, but not as written. */
 function* changesBetween(before: Entries, after: Entries): Generator<[string, EventType], void> {
-  for (const path of before.keys()) if (!after.has(path)) yield [path, 'EVENT_TYPE_REMOVE'];
+  const removed = [...before].filter(([path]) => !after.has(path));
+  const contents = new Set(removed.map(([, entry]) => versionOf(entry)));
+  for (const [path] of removed) yield [path, 'EVENT_TYPE_REMOVE'];
   for (const [path, entry] of after) {
     const earlier = before.get(path);
     if (earlier === undefined) {
       yield [path, 'EVENT_TYPE_CREATE'];
-      if (entry.type === 'file' && entry.size > 0) yield [path, 'EVENT_TYPE_WRITE'];
+      if (entry.type === 'file' && entry.size > 0 && !contents.has(versionOf(entry))) yield [path, 'EVENT_TYPE_WRITE'];
     } else if (isWritten(earlier, entry)) yield [path, 'EVENT_TYPE_WRITE'];
     else if (earlier.mode !== entry.mode) yield [path, 'EVENT_TYPE_CHMOD'];
   }
 }
 
+/** Changes if a file is written, but not if it is renamed. */
+function versionOf({ size, modifiedAt }: FileEntry): string {
+  return `${size} ${modifiedAt}`;
+}
+
 /** A directory also changes with its entries, which have events of their own. */
 function isWritten(earlier: FileEntry, entry: FileEntry): boolean {
-  return entry.type !== 'directory' && (earlier.modifiedAt !== entry.modifiedAt || earlier.size !== entry.size);
+  return entry.type !== 'directory' && versionOf(earlier) !== versionOf(entry);
 }
 
 /** A directory that is watched by reading it repeatedly, because no runtime reports file changes. */

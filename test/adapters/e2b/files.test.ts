@@ -21,6 +21,23 @@ describe("the files of E2B's clients", () => {
     expect(await call('GetWatcherEvents', { watcherId })).toMatchObject({ code: 'not_found' });
   });
 
+  test('reports a renamed file as removed and created, but not as written', async () => {
+    const { as, world, headers } = await openDoor();
+    const call = async (method: string, message: object) => object(await as(null)('POST', `/e2b/filesystem.Filesystem/${method}`, message, headers));
+    const list = vi.spyOn(world.skep.files, 'list');
+    const show = (...names: readonly [string, number][]) => list.mockResolvedValueOnce({
+      items: names.map(([name, modifiedAt]) => ({ path: `/workspace/${name}`, type: 'file', size: 1, mode: 0o644, modifiedAt, target: null, owner: null })),
+      next: null,
+    });
+    show(['old', 1000.25]);
+    const { watcherId } = await call('CreateWatcher', { path: '/workspace' });
+    show(['new', 1000.25], ['other', 1000.5]);
+    expect((await call('GetWatcherEvents', { watcherId }))['events']).toEqual([
+      { name: 'old', type: 'EVENT_TYPE_REMOVE' }, { name: 'new', type: 'EVENT_TYPE_CREATE' },
+      { name: 'other', type: 'EVENT_TYPE_CREATE' }, { name: 'other', type: 'EVENT_TYPE_WRITE' },
+    ]);
+  });
+
   test('handles paths as E2B does: relative ones, missing ones, and those of a wrong type', async () => {
     const { as, world, headers, id } = await openDoor();
     const call = async (method: string, message: object) => object(await as(null)('POST', `/e2b/filesystem.Filesystem/${method}`, message, headers));

@@ -179,11 +179,14 @@ describeWithDocker("E2B's own package", () => {
     const watching = await files.watchDir('deep', ({ name, type }) => void events.push(`${type} ${name}`), { recursive: true });
     await files.write('deep/er/in/new', '1');
     await until(() => events, (all) => all.includes(`${FilesystemEventType.WRITE} er/in/new`), 30_000);
+    await files.rename('deep/er/in/new', 'deep/er/in/old');
+    await until(() => events, (all) => all.includes(`${FilesystemEventType.CREATE} er/in/old`), 30_000);
     await files.remove('deep/er/in');
-    await until(() => events, (all) => all.includes(`${FilesystemEventType.REMOVE} er/in/new`), 30_000);
+    await until(() => events, (all) => all.includes(`${FilesystemEventType.REMOVE} er/in/old`), 30_000);
     await watching.stop();
     const { CREATE, WRITE, REMOVE } = FilesystemEventType;
-    expect(new Set(events)).toEqual(new Set([`${CREATE} er/in`, `${CREATE} er/in/new`, `${WRITE} er/in/new`, `${REMOVE} er/in`, `${REMOVE} er/in/new`]));
+    const created = [`${CREATE} er/in`, `${CREATE} er/in/new`, `${WRITE} er/in/new`, `${CREATE} er/in/old`];
+    expect(new Set(events)).toEqual(new Set([...created, `${REMOVE} er/in/new`, `${REMOVE} er/in`, `${REMOVE} er/in/old`]));
 
     const written = new FormData();
     written.append('file', new Blob(['by a URL']), 'ignored');
