@@ -27,15 +27,19 @@ interface WrittenFile {
 
 /**
  * Writes the body to the path. Each file of a form, and its field `file`, goes to the path, or to its own name if there is no path. Returns
- * the written files.
+ * the written files. As E2B, refuses two files with one path.
  */
 export async function upload(call: ServiceCall, context: RequestContext, path: string): Promise<readonly WrittenFile[]> {
+  const written = new Set<string>();
   const write = async (target: string, content: ReadableStream<Uint8Array>): Promise<WrittenFile> => {
     if (target === '') throw new ConnectError('invalid_argument', 'The query must have the path of the file.');
     // The form parser replaces bytes that are not UTF-8, so two names could become one.
     if (target.includes('\ufffd')) throw new ConnectError('invalid_argument', 'The name of the file must be UTF-8.');
-    const written = await call.skep.files.write(call.scope, call.sandboxId, call.resolve(target), content, {}, call.ends);
-    return { name: posix.basename(written.path), type: 'file', path: written.path };
+    const absolute = call.resolve(target);
+    if (written.has(absolute)) throw new ConnectError('invalid_argument', `The form has more than one file for ${absolute}.`);
+    written.add(absolute);
+    const file = await call.skep.files.write(call.scope, call.sandboxId, absolute, content, {}, call.ends);
+    return { name: posix.basename(file.path), type: 'file', path: file.path };
   };
   requireWholeBody(context.request, 'gzip');
   const body = takeBody(context);
@@ -46,8 +50,8 @@ export async function upload(call: ServiceCall, context: RequestContext, path: s
   const isCompressed = headerOf(context.request, 'content-encoding')?.toLowerCase() === 'gzip';
   if (!isCompressed) return [await write(path, body)];
   const plain = createGunzip();
-  const [written] = await Promise.all([write(path, webStreamOf(plain)), pipeline(nodeStreamOf(body), plain).catch(malformed)]);
-  return [written];
+  const [file] = await Promise.all([write(path, webStreamOf(plain)), pipeline(nodeStreamOf(body), plain).catch(malformed)]);
+  return [file];
 }
 
 type WriteFile = (name: string, content: Readable) => Promise<WrittenFile>;

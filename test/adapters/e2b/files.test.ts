@@ -94,6 +94,16 @@ describe("the files of E2B's clients", () => {
     expect(answer.status).toBe(400);
   });
 
+  test('refuses two files of a form for one path', async () => {
+    const { world, headers } = await openDoor();
+    const statusOf = async (...names: readonly string[]): Promise<number> => {
+      const form = new FormData();
+      for (const name of names) form.append('file', new Blob([name]), name);
+      return (await fetch(`${world.url}/e2b/files`, { method: 'POST', headers, body: form })).status;
+    };
+    expect([await statusOf('a', './a'), await statusOf('b', 'c')]).toEqual([400, 200]);
+  });
+
   test('refuses a file whose name is not UTF-8', async () => {
     const { world, headers } = await openDoor();
     const form = '--x\r\nContent-Disposition: form-data; name="file"; filename="NAME"\r\n\r\nb\r\n--x--\r\n';
