@@ -2,6 +2,7 @@ import {
   createManualClock, createMemoryGitProvider, createMemoryProbe, createSeededRandom, type MemoryCommand, MemoryEngine,
 } from '../../doubles/memory/index.ts';
 import { parseYamlFrontMatter } from '../../../src/adapters/front-matter/yaml-front-matter.ts';
+import { createPinoLogger } from '../../../src/adapters/logger/pino-logger.ts';
 import { createInMemoryStore } from '../../../src/adapters/store/sqlite/index.ts';
 import { createMemoryAgentProtocol } from '../../doubles/memory/agent.ts';
 import type { MemoryAgentScript } from '../../doubles/memory/agent-session.ts';
@@ -75,8 +76,7 @@ export function createWorld(options: WorldOptions = {}) {
   const probe = createMemoryProbe();
   const store = (options.store ?? ((made) => made))(createInMemoryStore());
   const logged: string[] = [];
-  const log = (fields: object, message: string): void => void logged.push(`${message} ${JSON.stringify(fields, (_, value: unknown) => (value instanceof Error ? value.stack : value))}`);
-  const logger = { debug: log, info: log, warn: log, error: log };
+  const logger = createPinoLogger({ level: 'debug', destination: { write: (line) => void logged.push(line) } });
   const spec = sandboxSpec({
     id: 'plain', ready: { probe: { kind: 'none' }, withinMs: 10_000 }, ...options.spec, agent: options.agent === null ? null : { ...agent, ...options.agent },
   });
