@@ -14,7 +14,7 @@ const path = '/api/v1/keys';
 let skep: Skep;
 let server: HttpServer;
 let keys: ApiKeys;
-const lines: object[] = [];
+const lines: { readonly message: string }[] = [];
 let clientOf: (key: string | null) => Client;
 let ann: Client;
 let admin: Client;
@@ -55,9 +55,9 @@ test('a new key works, is listed without its value, and is refused after it is r
   expect(JSON.stringify(listed)).not.toContain(String(key).slice(5));
   expect(await ci('DELETE', `${path}/${String(id)}`)).toMatchObject({ status: 403 });
   expect(await ann('DELETE', `${path}/ci`)).toMatchObject({ status: 204 });
-  expect(lines).toContainEqual({ ...logged, message: 'a key was revoked' });
   expect(await ci('GET', '/api/v1/me')).toMatchObject({ status: 401 });
   expect(await ann('DELETE', `${path}/${String(id)}`)).toMatchObject({ status: 204 });
+  expect(lines.filter(({ message }) => message === 'a key was revoked')).toEqual([{ ...logged, message: 'a key was revoked' }]);
   expect(await ann('DELETE', `${path}/ci`)).toMatchObject({ status: 404, body: { code: 'key_not_found', key_id: 'ci' } });
 });
 

@@ -106,8 +106,10 @@ export const keyOperations = [
       'repositories can revoke only itself.',
     success: { status: 204, description: 'It is revoked.' },
     failures: ['key_not_found', 'keys_unsupported'],
-    handle: async (context, { params }) =>
-      logKey(context, await context.skep.keys.revoke(context.principal, params.key), 'a key was revoked'),
+    handle: async (context, { params }) => {
+      const before = await context.skep.keys.revoke(context.principal, params.key);
+      if (before.revokedAt === null) logKey(context, before, 'a key was revoked');
+    },
   }),
   operation('post', '/api/v1/login', {
     tag: 'Keys',
