@@ -84,17 +84,22 @@ export async function ownCredentialHeaders(skep: Skep, request: IncomingMessage,
 }
 
 async function hasOwnCredential(skep: Skep, request: IncomingMessage, name: string, sandbox: Sandbox): Promise<boolean> {
-  const value = headerOf(request, name);
-  if (value === null) return false;
-  if (name !== 'authorization') return await isOwnCredential(skep, value, sandbox);
-  const bearer = bearerOf(request);
-  if (bearer !== null) return await isOwnCredential(skep, bearer, sandbox);
-  // Skep accepts no other scheme, but a client may send a key with one by mistake.
-  return /bearer/i.test(value) || containsKey(decodedBasic(value));
+  const texts = possibleCredentials(headerOf(request, name) ?? '');
+  return (await Promise.all(texts.map((text) => isOwnCredential(skep, text, sandbox)))).includes(true);
 }
 
-function decodedBasic(authorization: string): string {
-  return authorization.replace(/^Basic +(.*)$/i, (_, encoded: string) => Buffer.from(encoded, 'base64').toString());
+/** No client sends more values than this in one header by mistake. */
+const maxValues = 8;
+
+/** A client may send a key by mistake in a form that Skep does not accept: with another scheme, as a password, or beside another value. */
+function possibleCredentials(header: string): readonly string[] {
+  const values = [header, ...header.split(',', maxValues)].map((value) => value.trim());
+  const texts = values.flatMap((value) => {
+    const word = value.split(/\s+/).at(-1) ?? '';
+    const [user = '', ...password] = /^basic\s/i.test(value) ? Buffer.from(word, 'base64').toString().split(':') : [];
+    return [value, word, user, password.join(':')];
+  });
+  return [...new Set(texts)].filter((text) => text !== '');
 }
 
 async function isOwnCredential({ auth }: Skep, text: string, { sessionApiKey }: Sandbox): Promise<boolean> {
