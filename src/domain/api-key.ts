@@ -29,6 +29,27 @@ export interface LoginCode {
   readonly expiresAt: number;
 }
 
+export const keyStates = ['valid', 'expired', 'revoked'] as const;
+
+export type KeyState = (typeof keyStates)[number];
+
+export function keyStateOf({ revokedAt, expiresAt }: ApiKeyRecord, now: number): KeyState {
+  if (revokedAt !== null) return 'revoked';
+  return expiresAt === null || now < expiresAt ? 'valid' : 'expired';
+}
+
 export function isKeyValid(key: ApiKeyRecord, now: number): boolean {
-  return key.revokedAt === null && (key.expiresAt === null || now < key.expiresAt);
+  return keyStateOf(key, now) === 'valid';
+}
+
+/** The cause of `unauthorized` if the key is known. It is for the log only: a caller must not learn whether a key was ever valid. */
+export class KeyRefusal extends Error {
+  readonly key: Pick<ApiKeyRecord, 'id' | 'name' | 'userId'>;
+  readonly state: KeyState;
+
+  constructor({ id, name, userId }: ApiKeyRecord, state: KeyState) {
+    super(`${state} ${id}`);
+    this.key = { id, name, userId };
+    this.state = state;
+  }
 }

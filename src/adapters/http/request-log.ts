@@ -1,10 +1,20 @@
+import { KeyRefusal } from '../../domain/api-key.ts';
+import type { Principal } from '../../domain/principal.ts';
 import { clientAddress } from './authentication.ts';
 import type { RequestContext } from './request-context.ts';
+import type { AnyProblem } from './problems.ts';
 
 const maxLogged = 200;
 
 function shortened(text: string): string {
   return text.length > maxLogged ? `${text.slice(0, maxLogged)}...` : text;
+}
+
+/** Returns the key of a request: that of the caller, or a known one that was refused. */
+function keyFields(caller: Principal | null, problem: AnyProblem | null) {
+  if (!(problem?.cause instanceof KeyRefusal)) return { key_name: caller?.keyName ?? null, user: caller?.userId ?? null };
+  const { key: { id, name, userId }, state } = problem.cause;
+  return { key_name: name, user: userId, key_id: id, key_state: state };
 }
 
 export function logRequest(context: RequestContext): void {
@@ -22,8 +32,7 @@ export function logRequest(context: RequestContext): void {
     // If the client left before the response, there is none.
     status: isSent ? response.statusCode : null,
     ms: Math.round((performance.now() - context.startedAt) * 100) / 100,
-    key_name: caller?.keyName ?? null,
-    user: caller?.userId ?? null,
+    ...keyFields(caller, problem),
     ...(problem !== null && { code: problem.code }),
     ...(problem?.code === 'internal' && { incident: problem.context.incident }),
     ...(caller === null && { client: clientAddress(request) }),

@@ -55,7 +55,10 @@ test('a new key works, is listed without its value, and is refused after it is r
   expect(JSON.stringify(listed)).not.toContain(String(key).slice(5));
   expect(await ci('DELETE', `${path}/${String(id)}`)).toMatchObject({ status: 403 });
   expect(await ann('DELETE', `${path}/ci`)).toMatchObject({ status: 204 });
-  expect(await ci('GET', '/api/v1/me')).toMatchObject({ status: 401 });
+  const refused = await ci('GET', '/api/v1/me');
+  expect(refused).toMatchObject({ status: 401 });
+  expect(JSON.stringify(refused)).not.toContain(String(id));
+  expect(lines.at(-1)).toMatchObject({ message: 'request', code: 'unauthorized', key_name: 'ci', user: 'ann', key_id: id, key_state: 'revoked', client: '127.0.0.1' });
   expect(await ann('DELETE', `${path}/${String(id)}`)).toMatchObject({ status: 204 });
   expect(lines.filter(({ message }) => message === 'a key was revoked')).toEqual([{ ...logged, message: 'a key was revoked' }]);
   expect(await ann('DELETE', `${path}/ci`)).toMatchObject({ status: 404, body: { code: 'key_not_found', key_id: 'ci' } });

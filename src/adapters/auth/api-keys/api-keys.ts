@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import { Failure } from '../../../domain/failure.ts';
 import { defaultUser, isUserId, type Principal } from '../../../domain/principal.ts';
-import { type ApiKeyRecord, isKeyValid } from '../../../domain/api-key.ts';
+import { type ApiKeyRecord, isKeyValid, KeyRefusal, keyStateOf } from '../../../domain/api-key.ts';
 import { explained, type Reason } from '../../../domain/reason.ts';
 import { isRepositoryPattern } from '../../../domain/repository-name.ts';
 import type { ApiKeys, CreatedApiKey, NewApiKey } from '../../../ports/api-keys.ts';
@@ -32,7 +32,9 @@ export function createApiKeyAuth({ staticKey, keys, clock, random }: ApiKeyAuthO
     // The record in the store comes first, so a revoked key stays revoked even if it is also the static key.
     const record = await keys.findByHash(digest);
     if (record === null && isStatic(digest)) return staticPrincipal;
-    if (record === null || !isKeyValid(record, clock.now())) throw new Failure('unauthorized', {});
+    if (record === null) throw new Failure('unauthorized', {});
+    const state = keyStateOf(record, clock.now());
+    if (state !== 'valid') throw new Failure('unauthorized', {}, { cause: new KeyRefusal(record, state) });
     const { userId, name: keyName, access, repositories, expiresAt } = record;
     return { userId, keyName, access, ...(repositories !== null && { repositories }), ...(expiresAt !== null && { expiresAt }) };
   };

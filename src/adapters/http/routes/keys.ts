@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { keyAccesses, type Principal } from '../../../domain/principal.ts';
-import { type ApiKeyRecord, isKeyValid, keyFormats } from '../../../domain/api-key.ts';
+import { type ApiKeyRecord, keyFormats, keyStateOf, keyStates } from '../../../domain/api-key.ts';
 import type { CreatedApiKey } from '../../../ports/api-keys.ts';
 import { text, timestamp } from '../common-schemas.ts';
 import { operation } from '../operation.ts';
@@ -26,7 +26,7 @@ const keyFields = {
 const keyResource = z.object({
   ...keyFields,
   revoked_at: timestamp.nullable(),
-  state: z.enum(['valid', 'expired', 'revoked']),
+  state: z.enum(keyStates),
   is_own: z.boolean().describe('Whether it is the key of this request.'),
 }).meta({ id: 'Key', description: 'An API key, without the key itself.' });
 
@@ -51,7 +51,7 @@ const loginBody = z.strictObject({
 
 /** `caller` is null if no request was made. */
 export const presentKey = presenter(keyResource, (record: ApiKeyRecord, caller: Principal | null, now: number) => {
-  const state = record.revokedAt !== null ? 'revoked' : isKeyValid(record, now) ? 'valid' : 'expired';
+  const state = keyStateOf(record, now);
   const isOwn = state === 'valid' && caller !== null && record.name === caller.keyName && record.userId === caller.userId;
   return { ...record, state, isOwn } as const;
 });

@@ -72,6 +72,14 @@ describe('A key of the store', () => {
     expect(record).toMatchObject({ createdAt: clock.now(), expiresAt: clock.now() + 1000, revokedAt: null });
   });
 
+  test('is refused when it has expired, and the cause has its record without the hash', async () => {
+    const { key, record: { id } } = await apiKeys.create({ name: 'ci', expiresInMs: 1000 });
+    clock.advance(1000);
+    const refused = await createApiKeyAuth({ keys: store.apiKeys, clock }).authenticate(key).catch((error: unknown) => error);
+    expect(refused).toMatchObject({ code: 'unauthorized', context: {}, cause: { message: `expired ${id}`, state: 'expired' } });
+    expect((refused as { cause: { key: unknown } }).cause.key).toEqual({ id, name: 'ci', userId: 'default' });
+  });
+
   test('can have the name of an expired key, so a job can renew its key', async () => {
     await apiKeys.create({ name: 'ci', expiresInMs: 1000 });
     clock.advance(1000);
