@@ -11,7 +11,7 @@ function shortened(text: string): string {
 }
 
 /** Returns the key of a request: that of the caller, or a known one that was refused. */
-function keyFields(caller: Principal | null, problem: AnyProblem | null) {
+export function keyFields(caller: Principal | null, problem: AnyProblem | null) {
   if (!(problem?.cause instanceof KeyRefusal)) return { key_name: caller?.keyName ?? null, user: caller?.userId ?? null };
   const { key: { id, name, userId }, state } = problem.cause;
   return { key_name: name, user: userId, key_id: id, key_state: state };

@@ -4,6 +4,7 @@ import type { PortVisitor } from '../../application/sandboxes/sandboxes.ts';
 import type { Skep } from '../../application/skep.ts';
 import { Failure, isFailureOf } from '../../domain/failure.ts';
 import { containsKey, isSameSecret } from '../../domain/credentials.ts';
+import type { Principal } from '../../domain/principal.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { Authenticator } from '../http/authentication.ts';
 import type { PortToken, PortTokens } from '../http/port-links.ts';
@@ -30,6 +31,8 @@ export interface Visitor extends PortVisitor {
   readonly client: string;
   /** The link that the visitor used; null if it used none. */
   readonly grant: Grant | null;
+  /** The visitor's key once it is identified. Null if there is none, or only the key of the sandbox. */
+  caller: Principal | null;
   /** The visitor for later checks, which do not count as login attempts. The id is the same for all visitors with the same credential. */
   readonly forRechecks: PortVisitor & { readonly id: string };
 }
@@ -45,12 +48,16 @@ export function visitorOf(deps: VisitorDeps, request: IncomingMessage, target: P
   // A wrong bearer token may be for the program in the sandbox.
   const isForSkep = key !== null && key !== bearerOf(request);
   const id = grant === null ? `key ${key ?? ''}` : `link ${grant.digest} ${grant.expiresAt}`;
+  const isLogin = (isNeeded: boolean): boolean => grant === null && (isNeeded || isForSkep);
   return {
     client,
     key,
     grant,
-    identify: async (isNeeded) =>
-      (grant === null && (isNeeded || isForSkep) ? await deps.authenticator.authenticate({ ip: client }, key) : await identifyAgain()),
+    caller: null,
+    async identify(isNeeded) {
+      this.caller = await (isLogin(isNeeded) ? deps.authenticator.authenticate({ ip: client }, key) : identifyAgain());
+      return this.caller;
+    },
     forRechecks: { id, key, identify: identifyAgain },
   };
 }

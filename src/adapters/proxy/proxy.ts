@@ -7,7 +7,8 @@ import { Failure, isFailure } from '../../domain/failure.ts';
 import { exposedPort } from '../../domain/sandbox.ts';
 import { Authenticator, clientAddress } from '../http/authentication.ts';
 import { createPortTokens } from '../http/port-links.ts';
-import { HttpProblem, problemOf } from '../http/problems.ts';
+import { HttpProblem, type ProblemCode, problemOf } from '../http/problems.ts';
+import { keyFields } from '../http/request-log.ts';
 import { shuttingDown } from '../../application/skep.ts';
 import { isWebSocketRequest } from '../http/web-socket.ts';
 import { Connections, PortMoved } from './port-connections.ts';
@@ -62,14 +63,17 @@ class PortRequests implements Proxy {
   readonly handleUpgrade: Proxy['handleUpgrade'] = (request, socket, head) => void this.#upgrade(request, socket, head);
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    let visitor: Visitor | null = null;
     try {
       const target = this.#requireTarget(request);
-      const redirect = await this.#redirectOf(request, target);
+      // Read first, because forwarding removes the credentials from the request.
+      visitor = visitorOf(this.#visitorDeps, request, target);
+      const redirect = await this.#redirectOf(request, target, visitor);
       if (redirect !== null) sendResponse(response, redirect);
-      else await this.#forward(request, response, target);
+      else await this.#forward(request, response, target, visitor);
     } catch (error) {
       if (response.headersSent || response.destroyed) response.destroy();
-      else sendResponse(response, this.#responseTo(request, error));
+      else sendResponse(response, this.#responseTo(request, error, visitor));
     }
   }
 
@@ -80,11 +84,12 @@ class PortRequests implements Proxy {
     socket.once('finish', () => socket.destroy());
     this.#sockets.add(socket);
     socket.once('close', () => this.#sockets.delete(socket));
-    const refuse = (error: unknown): void => writeResponse(socket, this.#responseTo(request, error));
+    let visitor: Visitor | null = null;
+    const refuse = (error: unknown): void => writeResponse(socket, this.#responseTo(request, error, visitor));
     try {
       if (request.method !== 'GET' || !isWebSocketRequest(request)) throw new HttpProblem('not_found', {});
       const target = this.#requireTarget(request);
-      const visitor = visitorOf(this.#visitorDeps, request, target);
+      visitor = visitorOf(this.#visitorDeps, request, target);
       const opened = await this.#skep.sandboxes.openPort(target.sandboxId, target.port, visitor);
       const close = this.#connections.open(opened, target.port, visitor.forRechecks, () => socket.destroy());
       socket.once('close', close);
@@ -115,7 +120,7 @@ class PortRequests implements Proxy {
   }
 
   /** Redirects a link to the address without the token, and sets a cookie if the token is valid. Adds a page's missing slash. */
-  async #redirectOf(request: IncomingMessage, target: PortTarget): Promise<WholeResponse | null> {
+  async #redirectOf(request: IncomingMessage, target: PortTarget, visitor: Visitor): Promise<WholeResponse | null> {
     if (request.method !== 'GET' && request.method !== 'HEAD') return null;
     const { token, lacksSlash, prefix, path, by } = target;
     const isLink = token !== null && by !== 'headers';
@@ -124,7 +129,6 @@ class PortRequests implements Proxy {
     const Location = prefix + (prefix === '' ? path.replace(/^[/\\\t]{2,}/, '/') : path);
     const headers = { Location, 'Cache-Control': 'no-store', 'Referrer-Policy': 'no-referrer' };
     if (!isLink) return { status: 302, headers, body: '' };
-    const visitor = visitorOf(this.#visitorDeps, request, target);
     const { isAnonymous } = await this.#skep.sandboxes.authorizePort(target.sandboxId, target.port, visitor);
     const { grant } = visitor;
     const isSet = !isAnonymous && grant?.text === token;
@@ -143,9 +147,7 @@ class PortRequests implements Proxy {
     };
   }
 
-  async #forward(request: IncomingMessage, response: ServerResponse, target: PortTarget): Promise<void> {
-    // Read first, because forwarding removes the credentials from the request.
-    const visitor = visitorOf(this.#visitorDeps, request, target);
+  async #forward(request: IncomingMessage, response: ServerResponse, target: PortTarget, visitor: Visitor): Promise<void> {
     for (let attempt = 1; ; attempt += 1) {
       const opened = await this.#skep.sandboxes.openPort(target.sandboxId, target.port, visitor);
       if (response.destroyed) return;
@@ -173,12 +175,13 @@ class PortRequests implements Proxy {
     return new Failure('port_closed', { id, port }, { cause: error });
   }
 
-  #responseTo(request: IncomingMessage, error: unknown): WholeResponse {
+  #responseTo(request: IncomingMessage, error: unknown, visitor: Visitor | null): WholeResponse {
     const problem = problemOf(error) ?? this.#logUnexpected(error);
-    if (problem.code === 'unauthorized' || problem.code === 'rate_limited') {
+    if (refusals.has(problem.code)) {
       const client = clientAddress({ ip: proxyAddress(request, this.#visitorDeps.isTrusted) });
       const { sandboxId: sandbox, port } = targetOf(request, this.#options) ?? {};
-      this.#skep.logger.info({ client, sandbox, port, code: problem.code }, 'a request to a port was refused');
+      const key = keyFields(visitor?.caller ?? null, problem);
+      this.#skep.logger.info({ client, sandbox, port, ...key, code: problem.code }, 'a request to a port was refused');
     }
     return responseFor(request, problem);
   }
@@ -189,6 +192,9 @@ class PortRequests implements Proxy {
     return new Failure('internal', { incident }, { cause: error });
   }
 }
+
+/** The problems of a visitor that may not reach the port. */
+const refusals: ReadonlySet<ProblemCode> = new Set(['unauthorized', 'forbidden', 'sandbox_not_found', 'rate_limited']);
 
 /** Returns what Node's HTTP parser found wrong in a response. Null for any other error. */
 function parserProblemOf(error: unknown): string | null {

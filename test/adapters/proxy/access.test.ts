@@ -111,6 +111,19 @@ describe('access to a port', () => {
     expect((await send(port, '/sb-none/8000/')).body).toBe((await send(port, byPath())).body);
   });
 
+  test('is logged with its user if the key may not reach the port', async () => {
+    world.lines.length = 0;
+    await send(port, byPath(), withKey(world.keys.reader));
+    await send(port, byPath(), withKey(world.keys.ben));
+    await send(port, byPath('/ws'), withKey(world.keys.ben, { Connection: 'Upgrade', Upgrade: 'websocket' }));
+    await send(port, byPath('/', 8002), withKey(world.keys.ben));
+    const refused = { level: 'info', message: 'a request to a port was refused', client: '127.0.0.1', sandbox: id, port: 8000 };
+    const ofBen = { ...refused, key_name: 'ben-ci', user: 'ben', code: 'sandbox_not_found' };
+    expect(world.lines.filter(({ level }) => level !== 'debug')).toEqual([
+      { ...refused, key_name: 'ann-dashboard', user: 'ann', code: 'forbidden' }, ofBen, ofBen,
+    ]);
+  });
+
   test('needs no credential for a public port, and any other credential is ignored', async () => {
     for (const options of [{}, withKey('wrong'), { headers: { Authorization: 'Bearer of-the-program' } }, { headers: { Cookie: 'skep_port=x' } }]) {
       expect(codeOf(await send(port, byPath('/', 8002), options))).toBe('port_closed');
