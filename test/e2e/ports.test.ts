@@ -21,16 +21,31 @@ async function resumptions(): Promise<number> {
   return (items ?? []).filter(({ data }) => data.to === 'RESUMING').length;
 }
 
+/** A client whose key has the access, and whose sandbox has these states in turn. Keeps the requests in `sent`. */
+function clientOf(access: string, states: readonly Json[], sent: string[] = []) {
+  const left = states.map((state) => ({ sandbox_spec_id: 'web', session_api_key: null, exposed_urls: null, ...state }));
+  const items = [{ id: 'web', ports: [{ name: 'WEB', port: 8000, public: false }, { name: 'OPEN', port: 8001, public: true }] }];
+  const answerTo = (path: string) => (path === '/api/v1/me' ? { access } : path === '/api/v1/sandbox-specs/search' ? { items } : left.shift());
+  return createSkepClient({
+    url: 'http://skep.test',
+    fetch: async (input, init) => {
+      const { pathname } = new URL(input instanceof Request ? input.url : input);
+      sent.push(`${init?.method ?? 'GET'} ${pathname}`);
+      return Response.json(answerTo(pathname));
+    },
+  });
+}
+
 test('skep forward waits until the sandbox runs', async () => {
-  const states = ['PAUSED', 'RESUMING', 'RESUMING', 'RUNNING'].map((status) => ({ status, exposed_urls: status === 'RUNNING' ? [] : null }));
-  const client = createSkepClient({ url: 'http://skep.test', fetch: async () => Response.json(states.shift()) });
+  const client = clientOf('full', ['PAUSED', 'RESUMING', 'RESUMING', 'RUNNING'].map((status) => ({ status, exposed_urls: status === 'RUNNING' ? [] : null })));
   await expect(forwardPort(client, 'sb-1', { local: 0, remote: '8000' }, {})).rejects.toThrow('does not expose the port 8000');
 });
 
-test('skep forward is refused with a key that may not see the key of the sandbox', async () => {
-  const exposed_urls = [{ name: 'WEB', url: 'http://127.0.0.1:1/sb-1/8000', port: 8000 }];
-  const client = createSkepClient({ url: 'http://skep.test', fetch: async () => Response.json({ status: 'RUNNING', exposed_urls, session_api_key: null }) });
-  await expect(forwardPort(client, 'sb-1', { local: 0, remote: '8000' }, {})).rejects.toThrow('Use one with full access.');
+test('skep forward with a read-only key is refused at once for a port that is not public', async () => {
+  const sent: string[] = [];
+  const client = clientOf('read', [{ status: 'PAUSED' }], sent);
+  await expect(forwardPort(client, 'sb-1', { local: 0, remote: '8000' }, {})).rejects.toThrow('the port 8000, which is not public. Use one with full access.');
+  expect(sent).toEqual(['GET /api/v1/sandboxes/sb-1', 'GET /api/v1/me', 'GET /api/v1/sandbox-specs/search']);
 });
 
 describe('With the process runtime', () => {

@@ -27,9 +27,19 @@ async function portNumber(client: SkepClient, id: string, name: string | undefin
 /** Only a RUNNING sandbox shows its ports. Otherwise they are those of its spec. */
 async function portsOf(client: SkepClient, id: string): Promise<readonly { readonly name: string; readonly port: number }[]> {
   const { exposed_urls: exposed, sandbox_spec_id: specId } = await client.request('GET /api/v1/sandboxes/{id}', { path: { id } });
-  if (exposed !== null) return exposed;
+  return exposed ?? (await portsOfSpec(client, specId));
+}
+
+async function portsOfSpec(client: SkepClient, specId: string): Promise<readonly api.SandboxPort[]> {
   const { items } = await client.request('GET /api/v1/sandbox-specs/search');
   return items.find((spec) => spec.id === specId)?.ports ?? [];
+}
+
+/** Throws if the client's key may not reach the port: a key that can only read reaches public ports only. */
+async function requireAccess(client: SkepClient, specId: string, port: number): Promise<void> {
+  const { access } = await client.request('GET /api/v1/me');
+  if (access !== 'read' || (await portsOfSpec(client, specId)).some((one) => one.port === port && one.public)) return;
+  throw new CommandError(`This API key may not reach the port ${port}, which is not public. Use one with full access.`);
 }
 
 /** Parses `8080:8000`, where `8000` may be a name; alone it means the same port on both sides. Returns null for any other text. */
@@ -46,17 +56,20 @@ function setOrigin({ headers }: IncomingMessage): void {
 
 type Ports = NonNullable<ReturnType<typeof parsePorts>>;
 
-/** Forwards HTTP and WebSockets until a stop signal. Sends only the sandbox's own key, because the sandbox can read it. */
+/**
+ * Forwards HTTP and WebSockets until a stop signal. Sends only the sandbox's own key, because the sandbox can read it; none if the client's
+ * key may not see it.
+ */
 export async function forwardPort(client: SkepClient, id: string, { local, remote }: Ports, { json = false }: JsonOption): Promise<void> {
   const port = await portNumber(client, id, remote);
   const sandbox = await client.sandboxes.get(id);
+  await requireAccess(client, sandbox.state.sandbox_spec_id, port);
   if (sandbox.state.status === 'PAUSED') await sandbox.resume();
   const { session_api_key: key, exposed_urls: exposed } = await sandbox.untilRunning();
   const url = exposed?.find((one) => one.port === port)?.url;
   if (url === undefined) throw new CommandError(`The sandbox ${id} does not expose the port ${port}. Add it to the ports of its spec.`);
-  if (key === null) throw new CommandError('This API key may not reach the ports of a sandbox. Use one with full access.');
   const stop = stopSignal();
-  const headers = { 'X-Session-API-Key': key, 'X-Skep-Sandbox-Id': id, 'X-Skep-Port': String(port) };
+  const headers = { ...(key !== null && { 'X-Session-API-Key': key }), 'X-Skep-Sandbox-Id': id, 'X-Skep-Port': String(port) };
   const { origin } = new URL(url);
   const proxy = createProxyServer({ target: origin, headers, changeOrigin: true });
   const server = createServer({ requestTimeout: 0 }, (request, response) => {

@@ -43,20 +43,36 @@ describe('a request to the sandbox', () => {
   });
 
   test('sees the address of skep forward as its own', async () => {
-    const tunnel = spawn(process.execPath, [executable, 'forward', id, '0:8000'], {
-      env: cleanEnv({ SKEP_API_KEY: world.keys.ann, SKEP_PUBLIC_URL: world.api.url }), stdio: ['ignore', 'ignore', 'pipe'],
-    });
-    const [line] = (await once(tunnel.stderr.setEncoding('utf8'), 'data')) as [string];
-    const origin = /http:\S+/.exec(line)?.[0] ?? '';
+    await using tunnel = await forward(id, world.keys.ann);
+    const { origin } = tunnel;
     const { host } = new URL(origin);
     const { headers } = (await (await fetch(`${origin}/x`)).json()) as { headers: string[] };
     expect(headers.filter((_, index) => /^(host|x-forwarded-host|x-forwarded-proto|x-skep-.*)$/i.test(headers[index - 1] ?? ''))).toEqual([host, 'http', host]);
     const set = encodeURIComponent(JSON.stringify([['Location', `${origin}/y`]]));
     expect((await fetch(`${origin}/headers?status=302&set=${set}`, { redirect: 'manual' })).headers.get('Location')).toBe('/y');
-    tunnel.kill();
-    await once(tunnel, 'exit');
+  });
+
+  test('reaches a public port by skep forward with a key that can only read', async () => {
+    const { id: deep } = await world.start('deep');
+    await using tunnel = await forward(deep, world.keys.reader);
+    const response = await fetch(`${tunnel.origin}/x`);
+    expect([response.status, await response.text()]).toEqual([200, expect.not.stringMatching(/x-session-api-key/i)]);
+    await world.ann('DELETE', `/api/v1/sandboxes/${deep}`);
   });
 });
+
+/** Runs `skep forward` for the port 8000 of the sandbox. */
+async function forward(sandbox: string, apiKey: string) {
+  const tunnel = spawn(process.execPath, [executable, 'forward', sandbox, '0:8000'], {
+    env: cleanEnv({ SKEP_API_KEY: apiKey, SKEP_PUBLIC_URL: world.api.url }), stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const [line] = (await once(tunnel.stderr.setEncoding('utf8'), 'data')) as [string];
+  const close = async () => {
+    tunnel.kill();
+    await once(tunnel, 'exit');
+  };
+  return { origin: /http:\S+/.exec(line)?.[0] ?? line, [Symbol.asyncDispose]: close };
+}
 
 const answered = async (set: readonly (readonly [string, string])[], host = false, status = 200): Promise<Awaited<ReturnType<typeof send>>> => {
   const path = `/headers?status=${status}&set=${encodeURIComponent(JSON.stringify(set))}`;
