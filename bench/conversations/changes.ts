@@ -42,7 +42,7 @@ export async function* benchChanges(): AsyncGenerator<Figure> {
         await change(round);
         const list = await timed(() => skep.conversations.changes(owner, id, never));
         const git = await timed(() => inside('git status --porcelain >/dev/null; git diff HEAD >/dev/null'));
-        const publish = await timed(() => skep.conversations.publish(owner, id, { branch: null, commitMessage: null, patterns: null, userId: owner, pullRequest: null }, never));
+        const publish = await timed(() => skep.conversations.publish(owner, id, { branch: null, commitMessage: null, patterns: null, pullRequest: null }, never));
         const byHand = await timed(() => inside(`git add -A; git ${identity} commit -qm work; git push -q -f /tmp/host.git HEAD:work; git reset -q --soft HEAD~1; git reset -q`));
         if (round < 0) continue;
         for (const [name, ms] of Object.entries({ list, git, publish, byHand })) times[name as keyof typeof times].push(ms);

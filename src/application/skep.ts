@@ -1,5 +1,5 @@
 import { Failure } from '../domain/failure.ts';
-import type { OwnerScope } from '../domain/principal.ts';
+import type { Caller } from '../domain/principal.ts';
 import type { Auth } from '../ports/auth.ts';
 import type { CheckResult } from '../ports/check-result.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -43,7 +43,7 @@ export interface Skep {
   readonly specs: SandboxSpecs;
   readonly keys: Keys;
   /** Returns a summary of the deployment, or of the part that one owner may see. */
-  readonly overview: (scope: OwnerScope) => Promise<Overview>;
+  readonly overview: (caller: Caller | null) => Promise<Overview>;
   readonly auth: Auth;
   readonly clock: Clock;
   readonly random: Random;

@@ -29,17 +29,19 @@ export type KeyAccess = (typeof keyAccesses)[number];
 /** Whose records a caller sees: those of one user, or of all users (null). */
 export type OwnerScope = string | null;
 
-/** Who asks for a change: the caller of a request, or the id of a user who sees only its own records. */
+/** Who asks: the caller of a request, or the id of a user who sees only its own records. */
 export type Caller = string | Pick<Principal, 'userId' | 'access'>;
 
 export function userIdOf(caller: Caller): string {
   return typeof caller === 'string' ? caller : caller.userId;
 }
 
-export function scopeOf(caller: Caller): OwnerScope {
-  return typeof caller !== 'string' && caller.access === 'admin' ? null : userIdOf(caller);
+/** Null is a caller that sees the records of all users. Only use cases that record no user take it. */
+export function scopeOf(caller: Caller | null): OwnerScope {
+  return caller === null || (typeof caller !== 'string' && caller.access === 'admin') ? null : userIdOf(caller);
 }
 
-export function isInScope(ownerId: string, scope: OwnerScope): boolean {
+export function isInScope(ownerId: string, caller: Caller | null): boolean {
+  const scope = scopeOf(caller);
   return scope === null || ownerId === scope;
 }

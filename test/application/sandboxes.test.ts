@@ -238,3 +238,12 @@ describe('reconciliation', () => {
     expect([id, other.id].map((deleted) => engine.inspect(deleted).state).toSorted()).toEqual(['absent', 'running']);
   });
 });
+
+test('an administrator changes, links and reads the sandbox of another user as one caller', async () => {
+  const root = { userId: 'root', access: 'admin' } as const;
+  const { sandboxes, id } = await createRunning({ specs: [sandboxSpec({ id: 'web', ports: slow.ports })] });
+  await sandboxes.setTimeout(root, id, 60_000);
+  expect(await sandboxes.get(root, id)).toMatchObject({ ownerId: 'me', spec: { rest: { maxLifeMs: expect.any(Number) } } });
+  expect(await sandboxes.createPortLink(root, id, 80, 1000)).toMatchObject({ sandboxId: id, port: 80 });
+  expect((await sandboxes.search(root, {}, { after: null, limit: 1 })).items).toMatchObject([{ id }]);
+});

@@ -78,7 +78,7 @@ const create: Handler = async ({ context, body }) => {
   const claim = claimOf(headers, principal.userId, 'e2b_create_sandbox', { specId, ...claimedParameters(parameters) });
   const { id } = await skep.sandboxes.start(principal.userId, { specId, parameters, ...claim });
   context.sandboxId = id;
-  const sandbox = await skep.sandboxes.awaitRunning(context.scope, id, context.closed);
+  const sandbox = await skep.sandboxes.awaitRunning(context.principal, id, context.closed);
   context.response.status(201);
   return presentConnection(context, sandbox);
 };
@@ -98,9 +98,9 @@ function replaceableLifeMs({ specs }: Pick<Skep, 'specs'>, sandbox: Sandbox): nu
 
 /** Resumes the sandbox if it is paused. A timeout that a client has set can only become longer, as far as its spec allows. */
 const connect: Handler = async ({ context, id, body }) => {
-  const { skep, scope, principal } = context;
+  const { skep, principal } = context;
   const { timeout } = parsed(connectBody, 'body', body);
-  const found = await skep.sandboxes.get(scope, id);
+  const found = await skep.sandboxes.get(principal, id);
   const isRunning = found.status === 'RUNNING';
   const sandbox = isRunning ? found : await skep.sandboxes.resume(principal, id);
   const timeoutMs = (timeout ?? (isRunning ? 0 : defaultTimeoutSeconds)) * 1000;
@@ -116,13 +116,13 @@ const listQuery = z.object({
 });
 
 const list: Handler = async ({ context }) => {
-  const { skep, scope } = context;
+  const { skep, principal } = context;
   const { limit, nextToken, state, template, startedAfter, order, ...query } = readQuery(listQuery, context.query);
   const states = new Set([state ?? ['running', 'paused']].flat().flatMap((text) => text.split(',')));
   const metadata = query.metadata === undefined ? {} : decodeMetadata(query.metadata);
   const specId = template && (findSpec(skep, template)?.id ?? template);
   const { items, next_page_id: next } = await readPage(context, `e2b-sandboxes/${order}`, { page_id: nextToken, limit }, (request) =>
-    skep.sandboxes.search(scope, { specId, metadata, oldestFirst: order === 'asc' }, request), (sandbox) => sandbox);
+    skep.sandboxes.search(principal, { specId, metadata, oldestFirst: order === 'asc' }, request), (sandbox) => sandbox);
   const since = startedAfter === undefined ? -Infinity : Date.parse(startedAfter);
   const shown = items.filter((sandbox) => states.has(stateOf(sandbox) ?? '') && sandbox.createdAt >= since);
   if (next !== null) context.response.set('X-Next-Token', next);
@@ -143,14 +143,14 @@ function decodeMetadata(text: string): Record<string, string> {
 }
 
 const info: Handler = async ({ context, id }) => {
-  const sandbox = await context.skep.sandboxes.get(context.scope, id);
+  const sandbox = await context.skep.sandboxes.get(context.principal, id);
   const lifecycle = { onTimeout: 'kill', autoResume: false };
   return { ...presentListed(context.skep, sandbox), ...presentConnection(context, sandbox), lifecycle };
 };
 
 const kill: Handler = async ({ context, id }) => {
-  const { skep, scope, principal } = context;
-  await skep.sandboxes.get(scope, id);
+  const { skep, principal } = context;
+  await skep.sandboxes.get(principal, id);
   await skep.sandboxes.delete(principal, id);
 };
 
@@ -158,22 +158,22 @@ const setTimeout: Handler = async ({ context, id, body }) => {
   const { timeout } = parsed(z.object({ timeout: seconds }), 'body', body);
   // The end of a timeout is an act of Skep, this one is the caller's.
   if (timeout === 0) await kill({ context, id, body });
-  else await context.skep.sandboxes.setTimeout(context.scope, id, timeout * 1000);
+  else await context.skep.sandboxes.setTimeout(context.principal, id, timeout * 1000);
 };
 
 /** Pauses the sandbox without its timeout. Throws if it is already paused, as E2B does, so clients know that it did nothing else. */
 const pause: Handler = async ({ context, id, body }) => {
-  const { skep: { sandboxes }, scope, principal } = context;
+  const { skep: { sandboxes }, principal } = context;
   const { memory } = parsed(connectBody, 'body', body);
-  const isPaused = (await sandboxes.get(scope, id)).status === 'PAUSED';
+  const isPaused = (await sandboxes.get(principal, id)).status === 'PAUSED';
   await sandboxes.pause(principal, id, memory === false && !isPaused ? 'stop' : undefined, { removesTimeout: true });
   if (isPaused) throw new Failure('sandbox_not_running', { id, status: 'PAUSED' });
 };
 
 const metrics: Handler = async ({ context, id }) => {
-  const { skep, scope } = context;
-  const { cpus, memoryBytes: memoryLimit, diskBytes: diskLimit } = limitsOf(skep, await skep.sandboxes.get(scope, id));
-  const { cpuPercent, memoryBytes, memoryLimitBytes, diskBytes } = await skep.sandboxes.usage(scope, id);
+  const { skep, principal } = context;
+  const { cpus, memoryBytes: memoryLimit, diskBytes: diskLimit } = limitsOf(skep, await skep.sandboxes.get(principal, id));
+  const { cpuPercent, memoryBytes, memoryLimitBytes, diskBytes } = await skep.sandboxes.usage(principal, id);
   const now = skep.clock.now();
   return [{
     timestamp: toTimestamp(now), timestampUnix: Math.floor(now / 1000), cpuCount: cpus, cpuUsedPct: cpuPercent ?? 0,

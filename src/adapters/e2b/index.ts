@@ -3,6 +3,7 @@ import { posix } from 'node:path';
 import { Router } from 'express';
 import { z } from 'zod';
 import { Failure } from '../../domain/failure.ts';
+import { scopeOf } from '../../domain/principal.ts';
 import type { SandboxStatus } from '../../domain/sandbox.ts';
 import { type AnyProblem, problemOf, httpStatusOf } from '../http/problems.ts';
 import type { HttpHandler, RequestContext } from '../http/request-context.ts';
@@ -131,7 +132,7 @@ async function accessTo(context: RequestContext, id: string, digest: string, use
   const { skep: { auth, sandboxes }, http, request } = context;
   context.sandboxId = id;
   context.caller = await http.authenticator.authenticateDigest(digest);
-  const { scope } = context;
+  const scope = scopeOf(context.principal);
   const { status, spec } = await sandboxes.get(scope, id);
   if (user !== '' && user !== defaultUser && user !== spec.isolation.user) {
     const known = spec.isolation.user === null ? 'the user of its image' : JSON.stringify(spec.isolation.user);

@@ -2,7 +2,7 @@ import type { WebSocket } from 'ws';
 import { z } from 'zod';
 import type { Executions, Output } from '../../application/executions/executions.ts';
 import { isFailure, isFailureOf } from '../../domain/failure.ts';
-import type { OwnerScope } from '../../domain/principal.ts';
+import type { Principal } from '../../domain/principal.ts';
 import type { OutputStream } from '../../ports/sandbox-executions.ts';
 import { parseJson } from '../shared/json.ts';
 import { sentenceOfFailure } from '../shared/status-and-error-messages.ts';
@@ -21,7 +21,7 @@ const control = z.union([
 interface AttachmentDeps {
   readonly executions: Executions;
   readonly writers: ExecutionWriters;
-  readonly scope: OwnerScope;
+  readonly principal: Principal;
   readonly sandboxId: string;
   readonly executionId: string;
   readonly outputs: Readonly<Partial<Record<OutputStream, Output>>>;
@@ -60,10 +60,10 @@ export class ExecutionWebSocket {
   constructor(socket: WebSocket, deps: AttachmentDeps) {
     this.#socket = socket;
     this.#deps = deps;
-    const { executions, scope, sandboxId, executionId, ends } = deps;
+    const { executions, principal, sandboxId, executionId, ends } = deps;
     this.#input = new ExecutionInputQueue({
       socket,
-      write: (content, close) => executions.write(scope, sandboxId, executionId, content, close, ends),
+      write: (content, close) => executions.write(principal, sandboxId, executionId, content, close, ends),
       passed: (bytes) => this.#confirmInput(bytes),
       failed: (error) => this.#report(error),
     });
@@ -132,8 +132,8 @@ export class ExecutionWebSocket {
   }
 
   async #sendEnd(): Promise<void> {
-    const { executions, scope, sandboxId, executionId } = this.#deps;
-    const { status, exitCode, statusReason } = await executions.get(scope, sandboxId, executionId);
+    const { executions, principal, sandboxId, executionId } = this.#deps;
+    const { status, exitCode, statusReason } = await executions.get(principal, sandboxId, executionId);
     this.#send({ status, exit_code: exitCode, ...presentStatus(statusReason) });
   }
 
@@ -153,15 +153,15 @@ export class ExecutionWebSocket {
   }
 
   #control(message: z.output<typeof control>): void {
-    const { executions, scope, sandboxId, executionId } = this.#deps;
+    const { executions, principal, sandboxId, executionId } = this.#deps;
     const after = (earlier: Promise<void>, run: () => Promise<void>): Promise<void> =>
       earlier.then(run).catch((error: unknown) => this.#report(error));
     if ('close_input' in message) this.#closing = after(this.#closing, () => this.#closeInput());
     else {
       this.#controls = after(this.#controls, () =>
         'signal' in message
-          ? executions.signal(scope, sandboxId, executionId, message.signal)
-          : executions.resize(scope, sandboxId, executionId, message.resize));
+          ? executions.signal(principal, sandboxId, executionId, message.signal)
+          : executions.resize(principal, sandboxId, executionId, message.resize));
     }
   }
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express';
 import type { Skep } from '../../application/skep.ts';
 import { Failure } from '../../domain/failure.ts';
-import { type OwnerScope, type Principal, scopeOf } from '../../domain/principal.ts';
+import type { Principal } from '../../domain/principal.ts';
 import type { Authenticator } from './authentication.ts';
 import type { OpenApiDocument } from './openapi.ts';
 import type { createPageTokens } from './page-token.ts';
@@ -92,11 +92,6 @@ export class RequestContext {
   /** False if the key of the caller may only read, so it must neither write to a command nor make it wait. */
   get mayWrite(): boolean {
     return this.principal.access !== 'read';
-  }
-
-  /** The resources that the caller can see. */
-  get scope(): OwnerScope {
-    return scopeOf(this.principal);
   }
 
   /** Returns a path of this API as clients must write it. */

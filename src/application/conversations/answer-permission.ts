@@ -1,4 +1,4 @@
-import { type Caller, scopeOf, userIdOf } from '../../domain/principal.ts';
+import { type Caller, userIdOf } from '../../domain/principal.ts';
 import { Failure } from '../../domain/failure.ts';
 import type { ConversationUseCaseDeps } from './conversations.ts';
 import { changeConversation, conversationNotFound, requireVisible } from './conversation-records.ts';
@@ -12,9 +12,8 @@ export async function answerPermission(
   permissionId: string,
   optionId: string,
 ): Promise<ConversationView> {
-  const scope = scopeOf(caller);
   const written = await changeConversation(deps, id, (conversation) => {
-    requireVisible(conversation, scope);
+    requireVisible(conversation, caller);
     const { permission } = conversation;
     if (permission?.permissionId !== permissionId) throw new Failure('permission_not_found', { id: permissionId });
     const options = permission.options.map((option) => option.optionId);
@@ -32,5 +31,5 @@ export async function answerPermission(
   if (written === null) throw conversationNotFound(id);
   // Perhaps no process runs the turn, because its sandbox is frozen.
   deps.reconciler.enqueue(id);
-  return await getConversation(deps, scope, id);
+  return await getConversation(deps, caller, id);
 }

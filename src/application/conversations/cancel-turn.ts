@@ -1,5 +1,5 @@
 import type { Conversation } from '../../domain/conversation.ts';
-import { type Caller, scopeOf, userIdOf } from '../../domain/principal.ts';
+import { type Caller, userIdOf } from '../../domain/principal.ts';
 import { changeConversation, type ConversationChange, requireVisible } from './conversation-records.ts';
 import type { ConversationUseCaseDeps } from './conversations.ts';
 import { type ConversationView, getConversation } from './get-conversation.ts';
@@ -11,15 +11,14 @@ import { type ConversationView, getConversation } from './get-conversation.ts';
 export async function cancelTurn(
   deps: ConversationUseCaseDeps, caller: Caller, id: string, messageId: string | null = null,
 ): Promise<ConversationView> {
-  const scope = scopeOf(caller);
   const userId = userIdOf(caller);
   if (messageId !== null) {
     await changeConversation(deps, id, (conversation) => {
-      requireVisible(conversation, scope);
+      requireVisible(conversation, caller);
       return withdraw(conversation, messageId, userId);
     });
   }
-  const view = await getConversation(deps, scope, id);
+  const view = await getConversation(deps, caller, id);
   const { turn } = view.conversation;
   if (turn !== null && (messageId ?? turn.messageId) === turn.messageId) await deps.reconciler.cancel(id, turn.messageId, userId);
   return view;

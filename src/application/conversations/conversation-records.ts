@@ -1,7 +1,7 @@
 import type { Conversation } from '../../domain/conversation.ts';
 import { type EventBody, eventOf, type EventOrigin, statusEvents } from '../../domain/event.ts';
 import { Failure } from '../../domain/failure.ts';
-import { isInScope, type OwnerScope } from '../../domain/principal.ts';
+import { type Caller, isInScope } from '../../domain/principal.ts';
 import type { IdempotencyClaim, ClaimOutcome } from '../../ports/idempotency-claim.ts';
 import type { Store } from '../../ports/store.ts';
 import type { CoreDeps } from '../use-cases.ts';
@@ -52,16 +52,16 @@ export async function writeConversation(
 }
 
 /** Returns the record of the conversation. Throws `conversation_not_found` or `store_unavailable`. */
-export async function getVisibleConversation(store: Store, scope: OwnerScope, id: string): Promise<Conversation> {
+export async function getVisibleConversation(store: Store, caller: Caller | null, id: string): Promise<Conversation> {
   const conversation = await store.conversations.find(id);
   if (conversation === null) throw conversationNotFound(id);
-  requireVisible(conversation, scope);
+  requireVisible(conversation, caller);
   return conversation;
 }
 
 /** Throws `conversation_not_found` if the conversation is not in the scope, or deleted. */
-export function requireVisible({ id, ownerId, deletedAt }: Conversation, scope: OwnerScope): void {
-  if (!isInScope(ownerId, scope) || deletedAt !== null) throw conversationNotFound(id);
+export function requireVisible({ id, ownerId, deletedAt }: Conversation, caller: Caller | null): void {
+  if (!isInScope(ownerId, caller) || deletedAt !== null) throw conversationNotFound(id);
 }
 
 export function conversationNotFound(id: string): Failure {

@@ -1,4 +1,4 @@
-import { type Caller, isInScope, scopeOf, userIdOf } from '../../domain/principal.ts';
+import { type Caller, isInScope, userIdOf } from '../../domain/principal.ts';
 import { waitAtMost } from '../timers.ts';
 import type { ConversationUseCaseDeps } from './conversations.ts';
 import { changeConversation, conversationNotFound } from './conversation-records.ts';
@@ -8,7 +8,7 @@ import { deleteChange } from './turns/turn-end.ts';
 export async function deleteConversation(deps: ConversationUseCaseDeps, caller: Caller, id: string): Promise<void> {
   const { store, clock, reconciler, answerWithinMs } = deps;
   const conversation = await store.conversations.find(id);
-  if (conversation === null || !isInScope(conversation.ownerId, scopeOf(caller))) throw conversationNotFound(id);
+  if (conversation === null || !isInScope(conversation.ownerId, caller)) throw conversationNotFound(id);
   await changeConversation(deps, id, (conversation) =>
     conversation.deletedAt === null ? { ...deleteChange(conversation, clock.now()), userId: userIdOf(caller) } : null,
   );

@@ -1,7 +1,7 @@
 import type { Conversation, ConversationSortOrder } from '../../domain/conversation.ts';
 import { sandboxLossReason, shownExecutionStatus } from '../../domain/conversation-next-step.ts';
 import type { Page, PageRequest } from '../../domain/page.ts';
-import type { OwnerScope } from '../../domain/principal.ts';
+import { type Caller, scopeOf } from '../../domain/principal.ts';
 import type { Reason } from '../../domain/reason.ts';
 import type { Sandbox, SandboxStatus } from '../../domain/sandbox.ts';
 import type { ConversationFilter } from '../../ports/conversation-store.ts';
@@ -16,19 +16,19 @@ export interface ConversationView {
 }
 
 /** Returns the conversation. Throws `conversation_not_found` or `store_unavailable`. */
-export async function getConversation(deps: ConversationUseCaseDeps, scope: OwnerScope, id: string): Promise<ConversationView> {
-  const conversation = await getVisibleConversation(deps.store, scope, id);
+export async function getConversation(deps: ConversationUseCaseDeps, caller: Caller | null, id: string): Promise<ConversationView> {
+  const conversation = await getVisibleConversation(deps.store, caller, id);
   return viewOf(conversation, await findSandbox(deps.store, null, conversation.sandboxId));
 }
 
 export async function searchConversations(
   { store }: ConversationUseCaseDeps,
-  scope: OwnerScope,
+  caller: Caller | null,
   filter: ConversationFilter,
   order: ConversationSortOrder,
   page: PageRequest,
 ): Promise<Page<ConversationView>> {
-  const { items, next } = await store.conversations.search(scope, filter, order, page);
+  const { items, next } = await store.conversations.search(scopeOf(caller), filter, order, page);
   const ids = [...new Set(items.map(({ sandboxId }) => sandboxId))];
   const found = ids.length === 0 ? [] : await store.sandboxes.findMany(ids);
   const sandboxes = new Map(found.filter(({ deletedAt }) => deletedAt === null).map((sandbox) => [sandbox.id, sandbox] as const));

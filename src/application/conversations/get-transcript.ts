@@ -1,7 +1,7 @@
 import { isOpenCall, type MessageRole, type ToolCall, type ToolCallContent, type TurnStopReason } from '../../domain/agent.ts';
 import type { PermissionOption, PermissionRequest } from '../../domain/permission.ts';
 import type { Event, EventActor } from '../../domain/event.ts';
-import type { OwnerScope } from '../../domain/principal.ts';
+import type { Caller } from '../../domain/principal.ts';
 import type { Reason } from '../../domain/reason.ts';
 import type { ConversationUseCaseDeps } from './conversations.ts';
 
@@ -46,8 +46,10 @@ const pageSize = 100;
  * Yields the transcript of the conversation, oldest entry first, also if it is archived. Contains only what is still in the log. Reads the
  * first page before it returns. Throws `conversation_not_found` or `store_unavailable`.
  */
-export async function getTranscript(deps: ConversationUseCaseDeps, scope: OwnerScope, id: string): Promise<AsyncIterable<TranscriptEntry>> {
-  const read = (after: number) => deps.events.page(scope, { conversationId: id, kinds }, after, pageSize);
+export async function getTranscript(
+  deps: ConversationUseCaseDeps, caller: Caller | null, id: string,
+): Promise<AsyncIterable<TranscriptEntry>> {
+  const read = (after: number) => deps.events.page(caller, { conversationId: id, kinds }, after, pageSize);
   const first = await read(0);
   async function* events(): AsyncGenerator<Event, void> {
     for (let page = first; ; page = await read(page.next)) {

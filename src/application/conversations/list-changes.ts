@@ -1,5 +1,5 @@
 import type { ChangeList, StartPoint } from '../../domain/change.ts';
-import type { OwnerScope } from '../../domain/principal.ts';
+import type { Caller } from '../../domain/principal.ts';
 import { getVisibleConversation } from './conversation-records.ts';
 import { keptList, readOrKept } from './kept-changes.ts';
 import type { Publication } from './publish-changes.ts';
@@ -21,8 +21,8 @@ export interface Changes extends ListedChanges {
  * Throws `conversation_not_found`, `conversation_changes_unavailable`, `sandbox_not_found`, `sandbox_not_running`, `runtime_unavailable`
  * or `runtime_timeout`.
  */
-export async function listChanges(deps: ChangeDeps, scope: OwnerScope, id: string, signal: AbortSignal): Promise<Changes> {
-  const conversation = await getVisibleConversation(deps.store, scope, id);
+export async function listChanges(deps: ChangeDeps, caller: Caller | null, id: string, signal: AbortSignal): Promise<Changes> {
+  const conversation = await getVisibleConversation(deps.store, caller, id);
   const { publications, pullRequests } = conversation;
   const read = async (workTree: ConversationWorkTree): Promise<ListedChanges> => {
     try {

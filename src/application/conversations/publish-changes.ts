@@ -1,6 +1,6 @@
 import { gitIdentityOf, type PullRequest, type PullRequestContent } from '../../domain/change.ts';
 import { afterPush, Failure, isFailure } from '../../domain/failure.ts';
-import type { OwnerScope } from '../../domain/principal.ts';
+import { type Caller, userIdOf } from '../../domain/principal.ts';
 import { SnapshotRefusal, type WorkTreeSnapshot } from '../../ports/work-tree-snapshot.ts';
 import type { CheckoutRequest } from '../../ports/repository-checkouts.ts';
 import type { RepositoryPatterns } from '../repositories/repositories.ts';
@@ -13,8 +13,6 @@ export interface PublishRequest {
   readonly branch: string | null;
   /** The message of the commit of uncommitted changes. If it is null or blank, the conversation's title is used. */
   readonly commitMessage: string | null;
-  /** The author of that commit. */
-  readonly userId: string;
   /** The repositories that the caller may use. */
   readonly patterns: RepositoryPatterns;
   /** Null opens and updates no pull request. */
@@ -35,23 +33,23 @@ export interface PublishedChanges extends Publication {
 }
 
 /**
- * Commits uncommitted changes, on this machine only, and pushes all commits to a branch with the deployment's credential. Idempotent: a
- * repeat, after more work or after a crash, moves the branch. Moves only a branch that is at a commit which it pushed itself. Then opens or
- * updates a pull request. If that fails, the branch stays, and the failure has it as `pushed`. Follows a repository that was renamed since
- * the start. Throws the failures of `listChanges`, `conversation_publish_refused`, `pull_requests_unsupported`, and the failures of
- * `Repositories.findAgain`, `RepositoryCheckouts` and `GitProvider.openPullRequest`.
+ * Commits uncommitted changes with the caller as author, on this machine only, and pushes all commits to a branch with the deployment's
+ * credential. Idempotent: a repeat, after more work or after a crash, moves the branch. Moves only a branch that is at a commit which it
+ * pushed itself. Then opens or updates a pull request. If that fails, the branch stays, and the failure has it as `pushed`. Follows a
+ * repository that was renamed since the start. Throws the failures of `listChanges`, `conversation_publish_refused`,
+ * `pull_requests_unsupported`, and the failures of `Repositories.findAgain`, `RepositoryCheckouts` and `GitProvider.openPullRequest`.
  */
 export async function publishChanges(
-  deps: ConversationUseCaseDeps, scope: OwnerScope, id: string, request: PublishRequest, signal: AbortSignal,
+  deps: ConversationUseCaseDeps, caller: Caller, id: string, request: PublishRequest, signal: AbortSignal,
 ): Promise<PublishedChanges> {
-  return await deps.publications.runExclusive(id, () => publishAlone(deps, scope, id, request, signal), signal);
+  return await deps.publications.runExclusive(id, () => publishAlone(deps, caller, id, request, signal), signal);
 }
 
 /** Publishes while no other publication of the conversation runs in this process. */
 async function publishAlone(
-  deps: ConversationUseCaseDeps, scope: OwnerScope, id: string, request: PublishRequest, signal: AbortSignal,
+  deps: ConversationUseCaseDeps, caller: Caller, id: string, request: PublishRequest, signal: AbortSignal,
 ): Promise<PublishedChanges> {
-  const conversation = await getVisibleConversation(deps.store, scope, id);
+  const conversation = await getVisibleConversation(deps.store, caller, id);
   const { repositoryPath, gitProvider, archivedAt } = conversation;
   const branch = request.branch ?? `${deps.product}/${id}`;
   // Its sandbox is gone, or is used by others.
@@ -66,7 +64,7 @@ async function publishAlone(
   const isUnsupported = content !== null && provider.openPullRequest === undefined;
   if (isUnsupported) throw new Failure('pull_requests_unsupported', { provider: provider.name });
   if (content !== null && content.base !== null) await deps.checkouts.checkBranch({ ...target, branch: content.base }, signal);
-  const { commit, complete } = await pushCommit(deps, workTree, request, target, signal);
+  const { commit, complete } = await pushCommit(deps, workTree, { ...request, userId: userIdOf(caller) }, target, signal);
   try {
     await changeConversation(deps, id, ({ publications }) => (
       { to: { publications: { ...publications, [branch]: commit } }, actor: 'user', reason: null }
@@ -80,18 +78,21 @@ async function publishAlone(
   }
 }
 
+type CommitRequest = Pick<PublishRequest, 'commitMessage'> & { readonly userId: string };
+
 /** Returns the commit that was pushed, and whether it has all files. */
 async function pushCommit(
-  deps: ConversationUseCaseDeps, workTree: ConversationWorkTree, request: PublishRequest, target: Push['target'], signal: AbortSignal,
+  deps: ConversationUseCaseDeps, workTree: ConversationWorkTree, { userId, commitMessage }: CommitRequest, target: Push['target'],
+  signal: AbortSignal,
 ): Promise<Pick<PublishedChanges, 'commit' | 'complete'>> {
   const { conversation: { id, title, createdAt } } = workTree;
   const { branch } = target;
   try {
     await using snapshot = await takeSnapshot(deps, workTree, signal);
     // A blank text would make the next line the subject.
-    const text = request.commitMessage?.trim() || title?.trim() || `Changes of ${id}`;
+    const text = commitMessage?.trim() || title?.trim() || `Changes of ${id}`;
     const message = `${text}\n\nCo-authored-by: Agent of ${deps.product} <agent@users.noreply.invalid>\n`;
-    const commit = await snapshot.commit({ author: gitIdentityOf(request.userId), message, at: createdAt }, signal);
+    const commit = await snapshot.commit({ author: gitIdentityOf(userId), message, at: createdAt }, signal);
     await pushTo(deps, workTree, snapshot, { target, commit }, signal);
     return { commit, complete: snapshot.complete };
   } catch (error) {

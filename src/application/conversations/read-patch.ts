@@ -1,5 +1,5 @@
 import { Failure } from '../../domain/failure.ts';
-import type { OwnerScope } from '../../domain/principal.ts';
+import type { Caller } from '../../domain/principal.ts';
 import type { WorkTreeSnapshot } from '../../ports/work-tree-snapshot.ts';
 import { getVisibleConversation } from './conversation-records.ts';
 import { keptPatch, readOrKept } from './kept-changes.ts';
@@ -10,9 +10,9 @@ import { type ChangeDeps, type ConversationWorkTree, snapshotFailure, takeSnapsh
  * Throws the failures of `listChanges`, and `file_not_found` if the file has no changes.
  */
 export async function readPatch(
-  deps: ChangeDeps, scope: OwnerScope, id: string, path: string | null, signal: AbortSignal,
+  deps: ChangeDeps, caller: Caller | null, id: string, path: string | null, signal: AbortSignal,
 ): Promise<ReadableStream<Uint8Array>> {
-  const conversation = await getVisibleConversation(deps.store, scope, id);
+  const conversation = await getVisibleConversation(deps.store, caller, id);
   const read = (workTree: ConversationWorkTree) => readPatchOf(deps, workTree, path, signal);
   return await readOrKept(deps, conversation, read, (kept) => ReadableStream.from([keptPatch(id, kept, path)]));
 }

@@ -1,5 +1,5 @@
 import { Failure, isFailureOf } from '../../domain/failure.ts';
-import type { OwnerScope } from '../../domain/principal.ts';
+import type { Caller } from '../../domain/principal.ts';
 import { withRecordFailures } from '../sandboxes/sandbox-records.ts';
 import { getVisibleConversation } from './conversation-records.ts';
 import { type ChangeDeps, findWorkTree } from './conversation-work-tree.ts';
@@ -10,9 +10,9 @@ import { type ChangeDeps, findWorkTree } from './conversation-work-tree.ts';
  * and its sandbox deleted, that is `conversation_changes_unavailable`.
  */
 export async function readWorkTree(
-  deps: ChangeDeps, scope: OwnerScope, id: string, signal: AbortSignal,
+  deps: ChangeDeps, caller: Caller | null, id: string, signal: AbortSignal,
 ): Promise<ReadableStream<Uint8Array>> {
-  const conversation = await getVisibleConversation(deps.store, scope, id);
+  const conversation = await getVisibleConversation(deps.store, caller, id);
   const { sandbox, directory } = await findWorkTree(deps, conversation).catch((error: unknown) => {
     if (conversation.archivedAt === null || !isFailureOf(error, 'sandbox_not_found')) throw error;
     throw new Failure('conversation_changes_unavailable', { id, reason: { code: 'conversation_archived' } });

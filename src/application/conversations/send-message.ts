@@ -1,4 +1,4 @@
-import { type Caller, scopeOf, userIdOf } from '../../domain/principal.ts';
+import { type Caller, userIdOf } from '../../domain/principal.ts';
 import { messageRefusal } from '../../domain/conversation-next-step.ts';
 import type { Conversation, Message } from '../../domain/conversation.ts';
 import { messageBody } from '../../domain/event.ts';
@@ -27,15 +27,14 @@ export async function sendMessage(
   claim?: IdempotencyClaim,
 ): Promise<SentMessage> {
   const { store, reconciler, random, specs } = deps;
-  const scope = scopeOf(caller);
-  const { sandboxId, sandboxSpecId } = await getVisibleConversation(store, scope, id);
+  const { sandboxId, sandboxSpecId } = await getVisibleConversation(store, caller, id);
   const sandbox = await store.sandboxes.find(sandboxId);
   const spec = specs.find(sandboxSpecId) ?? null;
   // A repeated request gets the same message id. The id depends on the owner, because two callers may use the same key.
   const messageId = claim === undefined ? random.id('msg') : `msg-${fingerprintOf([claim.ownerId, id, claim.key])}`;
   const queued = { messageId, message, sandboxVersion: sandbox?.version ?? 0 };
   const enqueue = (conversation: Conversation) => {
-    requireVisible(conversation, scope);
+    requireVisible(conversation, caller);
     const reason = messageRefusal(conversation, message, sandbox, spec);
     if (reason !== null) throw new Failure('conversation_not_ready', { id, reason });
     return {

@@ -2,7 +2,7 @@ import type { PermissionPolicy } from '../../domain/permission.ts';
 import { newConversation, type Conversation, type Message } from '../../domain/conversation.ts';
 import { eventOf, messageBody, statusEvents } from '../../domain/event.ts';
 import { Failure } from '../../domain/failure.ts';
-import { type Caller, scopeOf, userIdOf } from '../../domain/principal.ts';
+import { type Caller, userIdOf } from '../../domain/principal.ts';
 import type { SandboxParameters } from '../../domain/sandbox-parameters.ts';
 import type { ClaimOutcome, IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import type { RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
@@ -92,7 +92,7 @@ async function toConversation(
   const { store, sandboxes, specs, repositories, checkouts, clock, random } = deps;
   const ownerId = userIdOf(caller);
   const { sandboxId, sandboxSpecId, sandboxParameters = {}, selectedRepository, selectedBranch, initialMessage: message } = asked;
-  const taken = sandboxId === null ? null : await sandboxes.get(scopeOf(caller), sandboxId);
+  const taken = sandboxId === null ? null : await sandboxes.get(caller, sandboxId);
   if (taken !== null && taken.ownerId !== ownerId) {
     throw new Failure('invalid_request', { problems: [{ argument: 'sandboxId', reason: { code: 'sandbox_of_other_user' } }] });
   }

@@ -1,7 +1,7 @@
 import { holdsSandbox, startSteps } from '../../domain/conversation-next-step.ts';
 import type { Conversation } from '../../domain/conversation.ts';
 import { Failure } from '../../domain/failure.ts';
-import { type Caller, scopeOf, userIdOf } from '../../domain/principal.ts';
+import { type Caller, userIdOf } from '../../domain/principal.ts';
 import type { Reason } from '../../domain/reason.ts';
 import { waitAtMost } from '../timers.ts';
 import type { ConversationUseCaseDeps } from './conversations.ts';
@@ -27,22 +27,21 @@ export async function updateConversation(
   deps: ConversationUseCaseDeps, caller: Caller, id: string, { title, archived }: ConversationUpdate,
 ): Promise<ConversationView> {
   const { store, clock, reconciler, answerWithinMs } = deps;
-  const scope = scopeOf(caller);
   const userId = userIdOf(caller);
-  const { archivedAt } = await getVisibleConversation(store, scope, id);
+  const { archivedAt } = await getVisibleConversation(store, caller, id);
   if (archived === false && archivedAt !== null) {
     throw new Failure('conversation_not_ready', { id, reason: { code: 'conversation_archived' } });
   }
   let isEnding = false;
   await changeConversation(deps, id, (conversation) => {
-    requireVisible(conversation, scope);
+    requireVisible(conversation, caller);
     const renamed = title === undefined || title === conversation.title ? {} : { title };
     isEnding = archived === true && (conversation.archivedAt === null || holdsSandbox(conversation));
     if (isEnding) return { ...endChange(conversation, renamed, clock.now()), userId };
     return 'title' in renamed ? { to: renamed, actor: 'user', userId, reason: null } : null;
   });
   if (archived === true) await waitAtMost(clock, answerWithinMs, isEnding ? reconciler.interrupt(id) : reconciler.reconcile(id));
-  return await getConversation(deps, scope, id);
+  return await getConversation(deps, caller, id);
 }
 
 /** Returns the change with which the end of the conversation begins, or is tried again. A start that is not finished ends in ERROR. */

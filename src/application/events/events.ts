@@ -1,6 +1,6 @@
 import type { Event, EventKind } from '../../domain/event.ts';
 import { type Page, pageOf } from '../../domain/page.ts';
-import type { OwnerScope } from '../../domain/principal.ts';
+import { type Caller, scopeOf } from '../../domain/principal.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { EventFilter, EventStore, WrittenEvents } from '../../ports/event-store.ts';
 import type { CoreDeps } from '../use-cases.ts';
@@ -29,7 +29,7 @@ export type EventPage = Page<Event, number>;
 const purgeBatchSize = 1000;
 const purgeBatches = 20;
 
-/** The use cases of the event log. Each takes the caller's scope and ignores events outside the scope. */
+/** The use cases of the event log. Events outside the scope of the caller are left out. */
 export class Events {
   readonly #deps: EventsDeps;
   readonly #closing = new AbortController();
@@ -39,8 +39,8 @@ export class Events {
   }
 
   /** Returns at most `limit` (1 to 100) events after the number. Throws `conversation_not_found` and `store_unavailable`. */
-  async page(scope: OwnerScope, wanted: EventsWanted, after: number, limit: number): Promise<EventPage> {
-    const events = await this.#deps.store.events.read(await this.#filter(scope, wanted), after, limit + 1);
+  async page(caller: Caller | null, wanted: EventsWanted, after: number, limit: number): Promise<EventPage> {
+    const events = await this.#deps.store.events.read(await this.#filter(caller, wanted), after, limit + 1);
     return pageOf(events, limit, ({ sequence }) => sequence);
   }
 
@@ -55,13 +55,13 @@ export class Events {
    * later: `store_unavailable`.
    */
   async *follow(
-    scope: OwnerScope,
+    caller: Caller | null,
     wanted: EventsWanted,
     after: number | 'latest',
     signal: AbortSignal,
   ): AsyncGenerator<readonly Event[], void> {
     const { store, clock } = this.#deps;
-    const filter = await this.#filter(scope, wanted);
+    const filter = await this.#filter(caller, wanted);
     const from = after === 'latest' ? await this.latest() : after;
     yield [];
     yield* follow({ eventStore: store.events, clock }, filter, from, AbortSignal.any([signal, this.#closing.signal]));
@@ -80,10 +80,10 @@ export class Events {
     this.#closing.abort();
   }
 
-  async #filter(scope: OwnerScope, { conversationId, sandboxId: asked, kinds }: EventsWanted): Promise<EventFilter> {
+  async #filter(caller: Caller | null, { conversationId, sandboxId: asked, kinds }: EventsWanted): Promise<EventFilter> {
     const some = kinds === undefined || kinds.length === 0 ? {} : { kinds };
-    if (conversationId === undefined) return { ownerId: scope, ...(asked !== undefined && { sandboxId: asked }), ...some };
-    const { ownerId, sandboxId } = await getVisibleConversation(this.#deps.store, scope, conversationId);
+    if (conversationId === undefined) return { ownerId: scopeOf(caller), ...(asked !== undefined && { sandboxId: asked }), ...some };
+    const { ownerId, sandboxId } = await getVisibleConversation(this.#deps.store, caller, conversationId);
     return { ownerId, conversationId, sandboxId, ...some };
   }
 }

@@ -2,7 +2,7 @@ import type { ExecutionLimits, ExecutionRecord } from '../../domain/execution.ts
 import { Failure, isFailureOf } from '../../domain/failure.ts';
 import { activityIntervalMs } from '../../domain/idle-policy.ts';
 import type { Page, PageRequest } from '../../domain/page.ts';
-import type { OwnerScope } from '../../domain/principal.ts';
+import type { Caller } from '../../domain/principal.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { KeptOutput, OutputRequest, OutputStream, TerminalSize } from '../../ports/sandbox-executions.ts';
 import type { CoreDeps, Bound } from '../use-cases.ts';
@@ -25,9 +25,9 @@ interface SandboxExecution {
 
 /** Returns the execution. Throws `sandbox_not_found`, or `execution_not_found` if it is not in the sandbox or is deleted. */
 async function getSandboxExecution(
-  { store }: CoreDeps, scope: OwnerScope, sandboxId: string, id: string,
+  { store }: CoreDeps, caller: Caller | null, sandboxId: string, id: string,
 ): Promise<SandboxExecution> {
-  const sandbox = await getSandbox(store, scope, sandboxId);
+  const sandbox = await getSandbox(store, caller, sandboxId);
   const execution = await store.executions.find(id);
   if (execution?.sandboxId !== sandbox.id || execution.deletedAt !== null) throw new Failure('execution_not_found', { id });
   return { sandbox, execution };
@@ -35,14 +35,14 @@ async function getSandboxExecution(
 
 /** Returns the executions of the sandbox, newest first. Reads the store only: the sizes of a running execution are the last known ones. */
 async function listExecutions(
-  { store }: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, page: PageRequest,
+  { store }: ExecutionUseCaseDeps, caller: Caller | null, sandboxId: string, page: PageRequest,
 ): Promise<Page<ExecutionRecord>> {
-  const { id } = await getSandbox(store, scope, sandboxId);
+  const { id } = await getSandbox(store, caller, sandboxId);
   return await store.executions.list(id, page);
 }
 
-async function getExecution(deps: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, id: string): Promise<ExecutionRecord> {
-  const { sandbox, execution } = await getSandboxExecution(deps, scope, sandboxId, id);
+async function getExecution(deps: ExecutionUseCaseDeps, caller: Caller | null, sandboxId: string, id: string): Promise<ExecutionRecord> {
+  const { sandbox, execution } = await getSandboxExecution(deps, caller, sandboxId, id);
   return await deps.reconciler.refresh(execution, sandbox);
 }
 
@@ -74,11 +74,11 @@ async function findKeptOutput(
 
 /** Returns the output of the execution. Throws `output_dropped`; the stream fails so if a reader that does not hold is too slow. */
 async function readOutput(
-  deps: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, id: string, { after, ...request }: ReadOutputRequest,
+  deps: ExecutionUseCaseDeps, caller: Caller | null, sandboxId: string, id: string, { after, ...request }: ReadOutputRequest,
   signal: AbortSignal,
 ): Promise<Output> {
   const { runtime } = deps;
-  const found = await getSandboxExecution(deps, scope, sandboxId, id);
+  const found = await getSandboxExecution(deps, caller, sandboxId, id);
   const { sandbox, execution } = found;
   const { instanceId } = sandbox;
   return await withRecordFailures(sandbox, async () => {
@@ -97,11 +97,11 @@ async function readOutput(
  * waits while the command does not read. Counts as activity. Throws `input_closed`.
  */
 async function writeInput(
-  deps: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, id: string, content: ReadableStream<Uint8Array>, close: boolean,
+  deps: ExecutionUseCaseDeps, caller: Caller | null, sandboxId: string, id: string, content: ReadableStream<Uint8Array>, close: boolean,
   signal: AbortSignal,
 ): Promise<void> {
   const { store, runtime, clock } = deps;
-  const { sandbox, execution } = await getSandboxExecution(deps, scope, sandboxId, id);
+  const { sandbox, execution } = await getSandboxExecution(deps, caller, sandboxId, id);
   if (execution.status !== 'running' || !execution.stdin) throw new Failure('input_closed', { id });
   let touchedAt = -Infinity;
   const touching = new TransformStream<Uint8Array, Uint8Array>({
@@ -119,18 +119,18 @@ async function writeInput(
 
 /** Sends a signal (`SIGINT`) to the process group of the execution. Does nothing if it has ended. */
 async function signalExecution(
-  deps: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, id: string, signalName: string,
+  deps: ExecutionUseCaseDeps, caller: Caller | null, sandboxId: string, id: string, signalName: string,
 ): Promise<void> {
-  const { sandbox, execution } = await getSandboxExecution(deps, scope, sandboxId, id);
+  const { sandbox, execution } = await getSandboxExecution(deps, caller, sandboxId, id);
   if (execution.status !== 'running') return;
   await withRecordFailures(sandbox, () => deps.runtime.executions.signal(sandbox.instanceId, id, signalName));
 }
 
 /** Changes the size of the execution's terminal. Does nothing if it has no terminal or has ended. */
 async function resizeExecution(
-  deps: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, id: string, size: TerminalSize,
+  deps: ExecutionUseCaseDeps, caller: Caller | null, sandboxId: string, id: string, size: TerminalSize,
 ): Promise<void> {
-  const { sandbox, execution } = await getSandboxExecution(deps, scope, sandboxId, id);
+  const { sandbox, execution } = await getSandboxExecution(deps, caller, sandboxId, id);
   if (execution.status !== 'running' || !execution.tty) return;
   await withRecordFailures(sandbox, () => deps.runtime.executions.resize(sandbox.instanceId, id, size));
 }
@@ -139,9 +139,9 @@ async function resizeExecution(
  * Ends the execution with all its processes, and deletes its record and output. Afterwards no caller sees it. If the runtime does not
  * answer, it is removed there later. Idempotent.
  */
-async function deleteExecution(deps: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, id: string): Promise<void> {
+async function deleteExecution(deps: ExecutionUseCaseDeps, caller: Caller | null, sandboxId: string, id: string): Promise<void> {
   const { store, reconciler, clock, answerWithinMs } = deps;
-  const sandbox = await getSandbox(store, scope, sandboxId);
+  const sandbox = await getSandbox(store, caller, sandboxId);
   const execution = await store.executions.find(id);
   if (execution?.sandboxId !== sandbox.id) throw new Failure('execution_not_found', { id });
   await reconciler.delete(execution);
@@ -160,8 +160,8 @@ export const executionUseCases = {
 };
 
 /**
- * The use cases of executions. Each takes the caller's scope. Sandboxes outside the scope, and their executions, are not found. They do not
- * wake the sandbox. They throw `sandbox_not_found`, `execution_not_found`, and if they need the runtime, `sandbox_not_running`,
+ * The use cases of executions. Sandboxes outside the scope of the caller, and their executions, are not found. They do not wake the
+ * sandbox. They throw `sandbox_not_found`, `execution_not_found`, and if they need the runtime, `sandbox_not_running`,
  * `runtime_unavailable` or `runtime_timeout`.
  */
 export type Executions = Bound<typeof executionUseCases>;

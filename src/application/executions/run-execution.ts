@@ -1,6 +1,6 @@
 import { type ExecutionRecord, maxEndedExecutions, newExecution } from '../../domain/execution.ts';
 import { Failure, isFailure, isFailureOf } from '../../domain/failure.ts';
-import type { OwnerScope } from '../../domain/principal.ts';
+import type { Caller } from '../../domain/principal.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import type { TerminalSize } from '../../ports/sandbox-executions.ts';
@@ -30,11 +30,11 @@ const limitRetryAfterSeconds = 10;
  * `runtime_timeout`. After the last two, the command may run nevertheless, unless the reason is `process_limit_reached`.
  */
 export async function runExecution(
-  deps: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, request: RunExecutionRequest,
+  deps: ExecutionUseCaseDeps, caller: Caller | null, sandboxId: string, request: RunExecutionRequest,
 ): Promise<ExecutionRecord> {
   const { store, limits, clock, random } = deps;
   const { command, stdin, tty, timeoutMs, claim } = request;
-  const sandbox = await getSandbox(store, scope, sandboxId);
+  const sandbox = await getSandbox(store, caller, sandboxId);
   const earlier = claim === undefined ? null : await store.executions.findClaim(claim);
   if (earlier === null) requireRunning(sandbox);
   const execution = newExecution({

@@ -1,7 +1,7 @@
 import type { FileEntry } from '../../domain/file-entry.ts';
 import { type Page, pageOf } from '../../domain/page.ts';
 import { activityIntervalMs } from '../../domain/idle-policy.ts';
-import type { OwnerScope } from '../../domain/principal.ts';
+import type { Caller } from '../../domain/principal.ts';
 import type { ByteRange, SandboxFiles } from '../../ports/sandbox-files.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { CoreDeps, Bound } from '../use-cases.ts';
@@ -11,20 +11,20 @@ import { interval } from '../timers.ts';
 /** The work of a use case on the runtime. `id` is the id of the sandbox there. */
 type FileWork<A extends readonly unknown[], R> = (runtime: SandboxRuntime, id: string, ...args: A) => Promise<R>;
 
-type FileUseCase<A extends readonly unknown[], R> = (deps: CoreDeps, scope: OwnerScope, sandboxId: string, ...args: A) => Promise<R>;
+type FileUseCase<A extends readonly unknown[], R> = (deps: CoreDeps, caller: Caller | null, sandboxId: string, ...args: A) => Promise<R>;
 
 /** Returns a use case that does not count as activity. */
 function reads<A extends readonly unknown[], R>(work: FileWork<A, R>): FileUseCase<A, R> {
-  return async ({ store, runtime }, scope, sandboxId, ...args) => {
-    const sandbox = await getSandbox(store, scope, sandboxId);
+  return async ({ store, runtime }, caller, sandboxId, ...args) => {
+    const sandbox = await getSandbox(store, caller, sandboxId);
     return await withRecordFailures(sandbox, () => work(runtime, sandbox.instanceId, ...args));
   };
 }
 
 /** Returns a use case that counts as activity until it is done. */
 function changes<A extends readonly unknown[], R>(work: FileWork<A, R>): FileUseCase<A, R> {
-  return async ({ store, runtime, clock }, scope, sandboxId, ...args) => {
-    const sandbox = await getSandbox(store, scope, sandboxId);
+  return async ({ store, runtime, clock }, caller, sandboxId, ...args) => {
+    const sandbox = await getSandbox(store, caller, sandboxId);
     const touch = async (): Promise<void> => await store.sandboxes.touch(sandbox.id, clock.now());
     await touch();
     // If the store fails now, the next interval tries again.
@@ -88,7 +88,7 @@ export const fileUseCases = {
 
 /**
  * The use cases of files in sandboxes: the methods of {@link SandboxFiles}, and `getFiles` and `putFiles` of {@link SandboxRuntime}, with
- * their failures. Each takes the caller's scope; sandboxes outside the scope are not found. They do not wake the sandbox. If it is paused
- * and its runtime cannot reach the files then, they throw `sandbox_not_running`.
+ * their failures. Sandboxes outside the scope of the caller are not found. They do not wake the sandbox. If it is paused and its runtime
+ * cannot reach the files then, they throw `sandbox_not_running`.
  */
 export type Files = Bound<typeof fileUseCases>;

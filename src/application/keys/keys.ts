@@ -1,5 +1,5 @@
 import { Failure } from '../../domain/failure.ts';
-import { isInScope, type Principal, scopeOf } from '../../domain/principal.ts';
+import { isInScope, type Principal } from '../../domain/principal.ts';
 import type { ApiKeyRecord } from '../../domain/api-key.ts';
 import type { ApiKeys, CreatedApiKey, NewApiKey } from '../../ports/api-keys.ts';
 import type { Auth } from '../../ports/auth.ts';
@@ -26,7 +26,7 @@ export class Keys {
   /** Returns all keys to an administrator, otherwise the user's keys except `admin` keys. Oldest first, including invalid keys. */
   async list(caller: Principal): Promise<readonly ApiKeyRecord[]> {
     const keys = await this.#keys().list();
-    return keys.filter(({ userId, access }) => isInScope(userId, scopeOf(caller)) && (access !== 'admin' || caller.access === 'admin'));
+    return keys.filter(({ userId, access }) => isInScope(userId, caller) && (access !== 'admin' || caller.access === 'admin'));
   }
 
   /**

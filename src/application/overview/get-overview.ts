@@ -2,7 +2,7 @@ import type { Conversation } from '../../domain/conversation.ts';
 import type { ConversationLimits } from '../../domain/conversation-limits.ts';
 import type { DiskSpace } from '../../domain/disk-pressure.ts';
 import { type LimitUsage, listLimitUsage, type SandboxCount } from '../../domain/limit-usage.ts';
-import type { OwnerScope } from '../../domain/principal.ts';
+import { type Caller, scopeOf } from '../../domain/principal.ts';
 import type { SandboxLimits } from '../../domain/admission-limits.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { ConversationCount } from '../../ports/conversation-store.ts';
@@ -50,9 +50,10 @@ const startsForLongMs = 60_000;
 
 const listed = 20;
 
-/** Returns a summary of the scope. Reads only the store, with few queries for any number of records. Resumes no sandbox. */
-export async function getOverview(deps: OverviewDeps, scope: OwnerScope): Promise<Overview> {
+/** Returns a summary of what the caller sees. Reads only the store, with few queries for any number of records. Resumes no sandbox. */
+export async function getOverview(deps: OverviewDeps, caller: Caller | null): Promise<Overview> {
   const { store, clock, startStatistics, idleForecast, limits, conversationLimits } = deps;
+  const scope = scopeOf(caller);
   const at = clock.now();
   const [sandboxCounts, conversationCounts, failedOrSlowSandboxes, failedOrSlowConversations, upcoming, deployment] = await Promise.all([
     store.sandboxes.countByStatus(scope),

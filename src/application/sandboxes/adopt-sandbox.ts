@@ -1,7 +1,7 @@
 import { sandboxMovedEvents } from '../../domain/event.ts';
 import { Failure } from '../../domain/failure.ts';
 import { adopt, isQuarantined } from '../../domain/quarantine.ts';
-import { type Caller, isUserId, scopeOf, userIdOf } from '../../domain/principal.ts';
+import { type Caller, isUserId, userIdOf } from '../../domain/principal.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { SandboxUseCaseDeps } from './sandboxes.ts';
 import { getSandbox } from './sandbox-records.ts';
@@ -20,7 +20,7 @@ export interface Adoption {
 export async function adoptSandbox(deps: SandboxUseCaseDeps, caller: Caller, id: string, given: Adoption): Promise<Sandbox> {
   const { store, runtime, specs, clock } = deps;
   for (;;) {
-    const sandbox = await getSandbox(store, scopeOf(caller), id);
+    const sandbox = await getSandbox(store, caller, id);
     if (!isQuarantined(sandbox)) throw invalidArgument('id', 'not_in_quarantine');
     const kept = await runtime.keptLaunch(sandbox.instanceId);
     const ownerId = given.ownerId ?? kept?.ownerId ?? null;

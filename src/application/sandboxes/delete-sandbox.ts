@@ -1,5 +1,5 @@
 import { Failure } from '../../domain/failure.ts';
-import { type Caller, scopeOf } from '../../domain/principal.ts';
+import type { Caller } from '../../domain/principal.ts';
 import type { Reason } from '../../domain/reason.ts';
 import { markDeleted } from '../../domain/sandbox-lifecycle.ts';
 import { waitAtMost } from '../timers.ts';
@@ -14,7 +14,7 @@ export async function deleteSandbox(deps: SandboxUseCaseDeps, caller: Caller, id
   const { store, clock, reconciler, answerWithinMs } = deps;
   for (;;) {
     const sandbox = await store.sandboxes.find(id);
-    if (sandbox === null || !isVisible(sandbox, scopeOf(caller))) throw new Failure('sandbox_not_found', { id });
+    if (sandbox === null || !isVisible(sandbox, caller)) throw new Failure('sandbox_not_found', { id });
     if (sandbox.deletedAt !== null) break;
     const { actor, userId, reason } = originOf('deleted', sandbox, caller, ownReason);
     if (await writeSandbox(deps, sandbox, markDeleted(sandbox, reason, clock.now()), actor, userId)) break;

@@ -1,5 +1,5 @@
 import { Failure } from '../../domain/failure.ts';
-import type { OwnerScope } from '../../domain/principal.ts';
+import type { Caller } from '../../domain/principal.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import { waitAtMost } from '../timers.ts';
 import { getSandbox } from './sandbox-records.ts';
@@ -13,11 +13,11 @@ export const defaultAnswerWithinMs = 20_000;
  * failure of the runtime, or `sandbox_not_running` if the sandbox is in ERROR or MISSING now, or PAUSED again.
  */
 export async function reconcileUntil(
-  deps: SandboxUseCaseDeps, scope: OwnerScope, id: string, wanted: 'PAUSED' | 'RUNNING',
+  deps: SandboxUseCaseDeps, caller: Caller | null, id: string, wanted: 'PAUSED' | 'RUNNING',
 ): Promise<Sandbox> {
   const { store, clock, answerWithinMs, reconciler } = deps;
   const reconciled = await waitAtMost(clock, answerWithinMs, reconciler.reconcile(id));
-  const sandbox = await getSandbox(store, scope, id);
+  const sandbox = await getSandbox(store, caller, id);
   const { status } = sandbox;
   if (status === wanted) return sandbox;
   if (reconciled?.failure != null) throw reconciled.failure;
@@ -31,10 +31,10 @@ export async function reconcileUntil(
  * Waits until a STARTING or RESUMING sandbox is RUNNING, and returns it. Its spec limits the time. Throws `sandbox_not_found`,
  * `sandbox_not_running`, `runtime_unavailable`, `runtime_timeout`, and the signal's reason.
  */
-export async function awaitRunning(deps: SandboxUseCaseDeps, scope: OwnerScope, id: string, signal: AbortSignal): Promise<Sandbox> {
+export async function awaitRunning(deps: SandboxUseCaseDeps, caller: Caller | null, id: string, signal: AbortSignal): Promise<Sandbox> {
   for (;;) {
     signal.throwIfAborted();
-    const sandbox = await reconcileUntil(deps, scope, id, 'RUNNING');
+    const sandbox = await reconcileUntil(deps, caller, id, 'RUNNING');
     const { status } = sandbox;
     if (status === 'RUNNING') return sandbox;
     if (status !== 'STARTING' && status !== 'RESUMING') throw new Failure('sandbox_not_running', { id, status });

@@ -1,4 +1,4 @@
-import { type Caller, scopeOf } from '../../domain/principal.ts';
+import type { Caller } from '../../domain/principal.ts';
 import { sandboxMovedEvents } from '../../domain/event.ts';
 import { Failure } from '../../domain/failure.ts';
 import { isQuarantined } from '../../domain/quarantine.ts';
@@ -20,21 +20,20 @@ import { getSandbox, logStatusChange, originOf } from './sandbox-records.ts';
  */
 export async function resumeSandbox(deps: SandboxUseCaseDeps, caller: Caller, id: string, ownReason?: Reason): Promise<Sandbox> {
   const { store, clock } = deps;
-  const scope = scopeOf(caller);
   for (;;) {
-    const sandbox = await getSandbox(store, scope, id);
+    const sandbox = await getSandbox(store, caller, id);
     if (isQuarantined(sandbox)) throw new Failure('sandbox_in_quarantine', { id });
     const { status } = sandbox;
     if (status === 'RUNNING') {
       await store.sandboxes.touch(id, clock.now());
-      return await getSandbox(store, scope, id);
+      return await getSandbox(store, caller, id);
     }
-    if (status === 'RESUMING') return await reconcileUntil(deps, scope, id, 'RUNNING');
+    if (status === 'RESUMING') return await reconcileUntil(deps, caller, id, 'RUNNING');
     if (status === 'STARTING' || status === 'PAUSING') throw new Failure('sandbox_busy', { id, status });
     if (status !== 'PAUSED' && !(await hasFiles(deps, sandbox))) throw new Failure('sandbox_not_paused', { id, status });
     const outcome = await admit(deps, sandbox, () => writeResumption(deps, sandbox, caller, ownReason));
     if (outcome.kind === 'stale') continue;
-    return await reconcileUntil(deps, scope, id, 'RUNNING');
+    return await reconcileUntil(deps, caller, id, 'RUNNING');
   }
 }
 

@@ -1,5 +1,5 @@
 import { Failure, isFailureOf } from '../../domain/failure.ts';
-import { isInScope, type OwnerScope, type Principal, scopeOf } from '../../domain/principal.ts';
+import { type Caller, isInScope, type Principal } from '../../domain/principal.ts';
 import { exposedPort, isWokenByAccess, type Sandbox } from '../../domain/sandbox.ts';
 import { isSameSecret } from '../../domain/credentials.ts';
 import { activityIntervalMs } from '../../domain/idle-policy.ts';
@@ -37,7 +37,7 @@ export async function authorizePort(
   const isPublic = sandbox !== null && exposedPort(sandbox, port)?.public === true;
   try {
     const principal = await visitor.identify(!isPublic);
-    if (sandbox === null || !isInScope(sandbox.ownerId, scopeOf(principal))) throw new Failure('sandbox_not_found', { id });
+    if (sandbox === null || !isInScope(sandbox.ownerId, principal)) throw new Failure('sandbox_not_found', { id });
     if (principal.access === 'read') throw new Failure('forbidden', { action: 'reach the ports of a sandbox', access: 'full' });
     return requireExposed(sandbox, port, false);
   } catch (error) {
@@ -61,9 +61,9 @@ export interface PortGrant {
 
 /** Returns the grant for a link to the port. Does not wake the sandbox. Throws `sandbox_not_found` or `port_not_exposed`. */
 export async function createPortLink(
-  { store, clock }: SandboxUseCaseDeps, scope: OwnerScope, id: string, port: number, expiresInMs: number,
+  { store, clock }: SandboxUseCaseDeps, caller: Caller | null, id: string, port: number, expiresInMs: number,
 ): Promise<PortGrant> {
-  requireExposed(await getSandbox(store, scope, id), port, false);
+  requireExposed(await getSandbox(store, caller, id), port, false);
   return { sandboxId: id, port, expiresAt: clock.now() + expiresInMs };
 }
 

@@ -2,7 +2,7 @@ import { isWorking } from '../../domain/conversation-next-step.ts';
 import { type EventActor, type EventOrigin, sandboxMovedEvents } from '../../domain/event.ts';
 import { Failure, isFailureOf } from '../../domain/failure.ts';
 import { applyTransition, reasonOfRequest, type SandboxTransition, type TransitionChange } from '../../domain/sandbox-lifecycle.ts';
-import { type Caller, isInScope, type OwnerScope, userIdOf } from '../../domain/principal.ts';
+import { type Caller, isInScope, userIdOf } from '../../domain/principal.ts';
 import type { Reason } from '../../domain/reason.ts';
 import { isPooled, type Sandbox } from '../../domain/sandbox.ts';
 import type { Logger } from '../../ports/logger.ts';
@@ -10,19 +10,19 @@ import type { Store } from '../../ports/store.ts';
 import type { SandboxDeps } from './sandboxes.ts';
 
 /** Returns the sandbox; null if there is none in the scope, or it is deleted. */
-export async function findSandbox(store: Store, scope: OwnerScope, id: string): Promise<Sandbox | null> {
+export async function findSandbox(store: Store, caller: Caller | null, id: string): Promise<Sandbox | null> {
   const sandbox = await store.sandboxes.find(id);
-  return sandbox === null || !isVisible(sandbox, scope) || sandbox.deletedAt !== null ? null : sandbox;
+  return sandbox === null || !isVisible(sandbox, caller) || sandbox.deletedAt !== null ? null : sandbox;
 }
 
 /** Returns true if callers with this scope see the sandbox. Nobody sees pool members. */
-export function isVisible(sandbox: Sandbox, scope: OwnerScope): boolean {
-  return !isPooled(sandbox) && isInScope(sandbox.ownerId, scope);
+export function isVisible(sandbox: Sandbox, caller: Caller | null): boolean {
+  return !isPooled(sandbox) && isInScope(sandbox.ownerId, caller);
 }
 
 /** Returns the sandbox. Throws `sandbox_not_found` if there is none in the scope, or it is deleted. */
-export async function getSandbox(store: Store, scope: OwnerScope, id: string): Promise<Sandbox> {
-  const sandbox = await findSandbox(store, scope, id);
+export async function getSandbox(store: Store, caller: Caller | null, id: string): Promise<Sandbox> {
+  const sandbox = await findSandbox(store, caller, id);
   if (sandbox === null) throw new Failure('sandbox_not_found', { id });
   return sandbox;
 }

@@ -1,5 +1,5 @@
 import type { Page, PageRequest } from '../../domain/page.ts';
-import type { OwnerScope } from '../../domain/principal.ts';
+import { type Caller, scopeOf } from '../../domain/principal.ts';
 import type { SandboxLimits } from '../../domain/admission-limits.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { SandboxUsage } from '../../ports/sandbox-runtime.ts';
@@ -32,13 +32,13 @@ export const sandboxUseCases = {
   startWithId: startSandboxWithId,
   awaitRunning,
   checkParameters,
-  get: ({ store }: SandboxUseCaseDeps, scope: OwnerScope, id: string): Promise<Sandbox> => getSandbox(store, scope, id),
+  get: ({ store }: SandboxUseCaseDeps, caller: Caller | null, id: string): Promise<Sandbox> => getSandbox(store, caller, id),
   /** Returns the sandboxes, newest first unless the filter says otherwise. Reads the store only. */
-  search: ({ store }: SandboxUseCaseDeps, scope: OwnerScope, filter: SandboxFilter, page: PageRequest): Promise<Page<Sandbox>> =>
-    store.sandboxes.search(scope, filter, page),
+  search: ({ store }: SandboxUseCaseDeps, caller: Caller | null, filter: SandboxFilter, page: PageRequest): Promise<Page<Sandbox>> =>
+    store.sandboxes.search(scopeOf(caller), filter, page),
   /** Returns the resources that the sandbox uses now. Throws `sandbox_not_found`, `runtime_unavailable` or `runtime_timeout`. */
-  usage: async ({ store, runtime }: SandboxUseCaseDeps, scope: OwnerScope, id: string): Promise<SandboxUsage> =>
-    runtime.usage((await getSandbox(store, scope, id)).instanceId),
+  usage: async ({ store, runtime }: SandboxUseCaseDeps, caller: Caller | null, id: string): Promise<SandboxUsage> =>
+    runtime.usage((await getSandbox(store, caller, id)).instanceId),
   /** Returns whether the runtime applies the resource limits of specs. */
   limitsResources,
   logs: readLogs,
@@ -55,7 +55,7 @@ export const sandboxUseCases = {
   createPortLink,
 };
 
-/** The use cases of sandboxes. A start takes the owner, the others the caller or its scope. Sandboxes outside the scope are not found. */
+/** The use cases of sandboxes. A start takes the owner, the others the caller. Sandboxes outside the scope of the caller are not found. */
 export type Sandboxes = Bound<typeof sandboxUseCases>;
 
 /** The deps that the use cases of sandboxes, the reconciler and the services of the sweep share. */

@@ -1,6 +1,6 @@
 import { Failure } from '../../domain/failure.ts';
 import { longestLifeMs, withMaxLife } from '../../domain/idle-policy.ts';
-import { type Caller, type OwnerScope, scopeOf } from '../../domain/principal.ts';
+import type { Caller } from '../../domain/principal.ts';
 import { nextVersion } from '../../domain/sandbox-lifecycle.ts';
 import type { SandboxUseCaseDeps } from './sandboxes.ts';
 import { getSandbox } from './sandbox-records.ts';
@@ -10,11 +10,11 @@ import { getSandbox } from './sandbox-records.ts';
  * `sandbox_not_found`, or `invalid_request` if the spec does not allow such a long life.
  */
 export async function setSandboxTimeout(
-  deps: SandboxUseCaseDeps, scope: OwnerScope, id: string, timeoutMs: number,
+  deps: SandboxUseCaseDeps, caller: Caller, id: string, timeoutMs: number,
 ): Promise<void> {
   const { store, specs, reconciler, clock } = deps;
   for (;;) {
-    const sandbox = await getSandbox(store, scope, id);
+    const sandbox = await getSandbox(store, caller, id);
     const { spec, createdAt } = sandbox;
     const now = clock.now();
     const maxMs = specs.find(spec.id)?.rest.maxLifeMs ?? null;
@@ -39,7 +39,7 @@ export async function extendSandboxTimeout(
 ): Promise<void> {
   const { store, specs, reconciler, clock } = deps;
   for (;;) {
-    const sandbox = await getSandbox(store, scopeOf(caller), id);
+    const sandbox = await getSandbox(store, caller, id);
     const { createdAt, spec: { id: specId, rest } } = sandbox;
     const now = clock.now();
     const longestMs = longestLifeMs(sandbox, specs.find(specId)?.rest.maxLifeMs ?? null) ?? Infinity;

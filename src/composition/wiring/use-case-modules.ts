@@ -136,7 +136,7 @@ export const deploymentModule = new ContainerModule(({ bind }) => {
   provide(bind, tokens.overview, [base, sandboxPool, diskWatch, agentMemory, startStatistics, idleForecast],
     (base, pool, diskWatch, agentMemory, startStatistics, idleForecast) => {
       const deps = { ...base, pool, diskWatch, agentMemory, startStatistics, idleForecast };
-      return (scope) => getOverview(deps, scope);
+      return (caller) => getOverview(deps, caller);
     });
 });
 

@@ -21,7 +21,7 @@ describe('an archived conversation', () => {
     const w = await createWorking();
     await w.turn(fileAt('a'));
     await w.archive();
-    const request = { branch: 'topic', commitMessage: null, patterns: null, userId: 'me', pullRequest: null };
+    const request = { branch: 'topic', commitMessage: null, patterns: null, pullRequest: null };
     expect(await failureOf(w.conversations.publish('me', w.id, request, never))).toMatchObject({
       code: 'conversation_publish_refused', context: { id: w.id, branch: 'topic', reason: { code: 'conversation_archived' } },
     });

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { Caller } from '../../../src/domain/principal.ts';
 import { SnapshotRefusal, type WorkTreeSnapshot } from '../../../src/ports/work-tree-snapshot.ts';
 import { createMemoryGitProvider } from '../../doubles/memory/index.ts';
 import { createReady, failureOf } from './support.ts';
@@ -8,7 +9,7 @@ const never = new AbortController().signal;
 /** A conversation, and a host with the branches that it pushes. */
 async function createPublishing() {
   const branches = new Map<string, string>();
-  const host = { branches, refuses: false };
+  const host = { branches, refuses: false, authors: [] as string[] };
   const pushedTo: string[] = [];
   const workTree = { isChanged: true };
   const snapshot: WorkTreeSnapshot = {
@@ -16,7 +17,10 @@ async function createPublishing() {
     commits: async () => [],
     files: async () => [],
     patch: () => new Blob().stream(),
-    commit: async ({ message }) => (workTree.isChanged ? (message.split('\n')[0] ?? '') : 'c0ffee'),
+    commit: async ({ message, author }) => {
+      host.authors.push(author.name);
+      return workTree.isChanged ? (message.split('\n')[0] ?? '') : 'c0ffee';
+    },
     push: async ({ request: { branch, remote }, commit, expected }) => {
       pushedTo.push(remote.url);
       if (host.refuses) throw new SnapshotRefusal({ code: 'push_forbidden', message: '' });
@@ -29,8 +33,8 @@ async function createPublishing() {
   const repository = { path: 'acme/shop', isArchived: false };
   const provider = { ...createMemoryGitProvider(), find: async () => ({ ...repository, defaultBranch: 'main' }) };
   const w = await createReady({ providers: [provider], checkouts: { takeSnapshot: async () => snapshot, findBranch } }, { selectedRepository: 'acme/shop', title: 'Work' });
-  const publish = (commitMessage: string | null = null, patterns: readonly string[] | null = null) => (
-    w.conversations.publish('me', w.id, { branch: 'topic', commitMessage, userId: 'me', patterns, pullRequest: null }, never)
+  const publish = (commitMessage: string | null = null, patterns: readonly string[] | null = null, caller: Caller = 'me') => (
+    w.conversations.publish(caller, w.id, { branch: 'topic', commitMessage, patterns, pullRequest: null }, never)
   );
   return { ...w, repository, host, pushedTo, workTree, publish };
 }
@@ -42,6 +46,13 @@ test.each([[[null, 'other']], [['other', null]]])('publications at the same time
   expect((await record()).publications).toEqual(Object.fromEntries(host.branches));
   await publish('next');
   expect(host.branches.get('topic')).toBe('next');
+});
+
+test('an administrator publishes the conversation of another user, as the author of the commit', async () => {
+  const { publish, host } = await createPublishing();
+  await publish('by root', null, { userId: 'root', access: 'admin' });
+  expect([host.branches.get('topic'), host.authors]).toEqual(['by root', ['root']]);
+  expect(await failureOf(publish('by ben', null, 'ben'))).toMatchObject({ code: 'conversation_not_found' });
 });
 
 test('the branch can be published again after many refused pushes', async () => {

@@ -83,11 +83,11 @@ export const changeOperation = operation('get', '/api/v1/app-conversations/{id}/
     'provider_failed', 'runtime_unavailable', 'runtime_timeout',
   ],
   handle: async (context, { params: { id }, query: { format, path } }) => {
-    const { skep: { conversations }, scope } = context;
-    if (format === 'json' && path === undefined) return presentChanges(await conversations.changes(scope, id, context.closed));
+    const { skep: { conversations }, principal } = context;
+    if (format === 'json' && path === undefined) return presentChanges(await conversations.changes(principal, id, context.closed));
     const ends = context.openTransfer();
-    if (format === 'archive') return new StreamedBody(await conversations.workTree(scope, id, ends), ends, archiveMedia);
-    return new StreamedBody(await conversations.patch(scope, id, path ?? null, ends), ends, patchMedia);
+    if (format === 'archive') return new StreamedBody(await conversations.workTree(principal, id, ends), ends, archiveMedia);
+    return new StreamedBody(await conversations.patch(principal, id, path ?? null, ends), ends, patchMedia);
   },
 });
 
@@ -128,12 +128,12 @@ export const publishOperation = operation('post', '/api/v1/app-conversations/{id
     'conversation_publish_refused', 'pull_requests_unsupported', 'pull_request_refused', 'branch_not_found', 'repository_empty',
     'repository_not_found', 'repository_forbidden', ...gitProviderFailures,
   ],
-  handle: async ({ skep, scope, principal, closed }, { params: { id }, body }) => {
+  handle: async ({ skep, principal, closed }, { params: { id }, body }) => {
     const { branch = null, commit_message: commitMessage = null, pull_request: wanted } = body;
     const content = wanted === undefined ? null : { ...wanted, base: wanted.base ?? null };
     const patterns = principal.repositories ?? null;
-    const request = { branch, commitMessage, userId: principal.userId, patterns, pullRequest: content };
-    return presentPublished(await skep.conversations.publish(scope, id, request, closed));
+    const request = { branch, commitMessage, patterns, pullRequest: content };
+    return presentPublished(await skep.conversations.publish(principal, id, request, closed));
   },
 });
 

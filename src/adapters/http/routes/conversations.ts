@@ -161,12 +161,12 @@ export const conversationOperations = [
     success: { status: 200, description: 'A page of conversations.', schema: pageSchema(conversationResource, 'AppConversationPage') },
     failures: [],
     handle: async (context, { query }) => {
-      const { skep, scope } = context;
+      const { skep, principal } = context;
       const { sort_order: order, ids, title__contains: titleContains, sandbox_id__eq: sandboxId } = query;
       const created = { createdFrom: query.created_at__gte, createdBefore: query.created_at__lt };
       const filter = { ids, titleContains, sandboxId, ...created, updatedFrom: query.updated_at__gte, updatedBefore: query.updated_at__lt };
       return await readPage(context, `app-conversations/${order}`, query, (page) =>
-        skep.conversations.search(scope, filter, order, page), presentConversation);
+        skep.conversations.search(principal, filter, order, page), presentConversation);
     },
   }),
   operation('get', `${conversations}/{id}`, {
@@ -175,7 +175,7 @@ export const conversationOperations = [
     summary: 'Get a conversation',
     success: { status: 200, description: 'The conversation.', schema: conversationResource },
     failures: ['conversation_not_found'],
-    handle: async ({ skep, scope }, { params }) => presentConversation(await skep.conversations.get(scope, params.id)),
+    handle: async ({ skep, principal }, { params }) => presentConversation(await skep.conversations.get(principal, params.id)),
   }),
   operation('patch', `${conversations}/{id}`, {
     tag: 'Conversations',

@@ -185,9 +185,9 @@ export const eventOperations = [
 ];
 
 async function page(context: RequestContext, wanted: EventsWanted, listing: string, query: z.output<typeof eventPageQuery>) {
-  const { skep, scope } = context;
+  const { skep, principal } = context;
   return await readPage(context, listing, query, async ({ after, limit }) => {
-    const { items, next } = await skep.events.page(scope, wanted, after?.value ?? query.after ?? 0, limit);
+    const { items, next } = await skep.events.page(principal, wanted, after?.value ?? query.after ?? 0, limit);
     return { items, next: next === null ? null : { value: next, id: '' } };
   }, presentEvent);
 }
@@ -199,11 +199,11 @@ async function follow(
   { query, headers }: { readonly query: z.output<typeof eventStreamQuery>; readonly headers: z.output<typeof eventStreamHeaders> },
   otherwise: 0 | 'latest',
 ): Promise<StreamedBody> {
-  const { skep, scope } = context;
+  const { skep, principal } = context;
   const asked = headers['Last-Event-ID'] ?? query.after ?? otherwise;
   const after = asked === 'latest' ? await skep.events.latest() : asked;
   const ends = context.openStream();
-  const batches = skep.events.follow(scope, wanted, after, ends);
+  const batches = skep.events.follow(principal, wanted, after, ends);
   // The first batch is empty. It arrives when the reader is admitted.
   await batches.next();
   context.response.set('Last-Event-ID', String(after));

@@ -53,16 +53,16 @@ async function openAttachment(
   context: RequestContext, sandboxId: string, executionId: string,
   query: z.output<typeof attachQuery>,
 ): Promise<void> {
-  const { skep, scope, mayWrite, http } = context;
+  const { skep, principal, mayWrite, http } = context;
   const upgrade = requireWebSocket(context);
-  const { tty } = await skep.executions.get(scope, sandboxId, executionId);
+  const { tty } = await skep.executions.get(principal, sandboxId, executionId);
   const ends = context.openStream();
   const hold = mayWrite && query.hold === true;
   const read = (stream: 'stdout' | 'stderr', after = null as number | null) =>
-    skep.executions.output(scope, sandboxId, executionId, { stream, after, follow: true, hold }, ends);
+    skep.executions.output(principal, sandboxId, executionId, { stream, after, follow: true, hold }, ends);
   const outputs = { stdout: await read('stdout', query.after), ...(!tty && { stderr: await read('stderr', query.after_stderr) }) };
   const attachment = {
-    executions: skep.executions, writers: http.writers, scope, sandboxId, executionId, outputs, ends, mayWrite,
+    executions: skep.executions, writers: http.writers, principal, sandboxId, executionId, outputs, ends, mayWrite,
     takeover: query.takeover ?? false, windowBytes: query.window ?? Infinity, closeCode: () => (http.ending.aborted ? 1001 : 1008),
     heartbeatMs: http.options.heartbeatMs ?? defaultHeartbeatMs,
   };

@@ -80,9 +80,9 @@ const run = operation('post', executions, {
     ...runtimeFailures,
   ],
   handle: async (context, { params, headers, body }) => {
-    const { skep, scope, principal } = context;
+    const { skep, principal } = context;
     const { command, shell, env, working_dir: workingDir, timeout_seconds: timeout, tty, stdin = tty !== null } = body;
-    const execution = await skep.executions.run(scope, params.id, {
+    const execution = await skep.executions.run(principal, params.id, {
       command: command ?? ['/bin/sh', '-c', shell ?? ''], env, workingDir, timeoutMs: timeout === null ? null : timeout * 1000, stdin, tty,
       ...claimOf(headers, principal.userId, 'run_execution', { id: params.id, body }),
     });
@@ -101,9 +101,9 @@ const list = operation('get', executions, {
   success: { status: 200, description: 'A page of executions.', schema: pageSchema(executionResource, 'ExecutionPage') },
   failures: ['sandbox_not_found'],
   handle: async (context, { params, query }) => {
-    const { skep, scope } = context;
+    const { skep, principal } = context;
     return await readPage(context, `executions/${params.id}`, query, (page) =>
-      skep.executions.list(scope, params.id, page), presentExecution);
+      skep.executions.list(principal, params.id, page), presentExecution);
   },
 });
 
@@ -113,8 +113,8 @@ const get = operation('get', one, {
   summary: 'Get an execution',
   success: { status: 200, description: 'The execution.', schema: executionResource },
   failures: executionFailures,
-  handle: async ({ skep, scope }, { params }) =>
-    presentExecution(await skep.executions.get(scope, params.id, params.execution_id)),
+  handle: async ({ skep, principal }, { params }) =>
+    presentExecution(await skep.executions.get(principal, params.id, params.execution_id)),
 });
 
 const remove = operation('delete', one, {
@@ -124,7 +124,7 @@ const remove = operation('delete', one, {
   description: 'Kills the command and everything that it started, and deletes its output. Deleting it again succeeds.',
   success: noContent,
   failures: ['sandbox_not_found', 'execution_not_found'],
-  handle: async ({ skep, scope }, { params }) => await skep.executions.delete(scope, params.id, params.execution_id),
+  handle: async ({ skep, principal }, { params }) => await skep.executions.delete(principal, params.id, params.execution_id),
 });
 
 const output = operation('get', `${one}/output`, {
@@ -136,12 +136,12 @@ const output = operation('get', `${one}/output`, {
   success: { status: 200, description: 'The bytes.', schema: byteStream, media: 'application/octet-stream' },
   failures: [...executionFailures, 'sandbox_not_running', 'output_dropped'],
   handle: async (context, { params, query }): Promise<StreamedBody> => {
-    const { skep, scope, mayWrite } = context;
+    const { skep, principal, mayWrite } = context;
     const ends = context.openStream();
     const stream = query.stream === 'stderr' ? 'stderr' : 'stdout';
     const hold = mayWrite && query.hold === true;
     const request = { stream, after: query.after ?? 0, follow: query.follow ?? false, hold } as const;
-    const { bytes } = await skep.executions.output(scope, params.id, params.execution_id, request, ends);
+    const { bytes } = await skep.executions.output(principal, params.id, params.execution_id, request, ends);
     return new StreamedBody(bytes, ends);
   },
 });
@@ -156,9 +156,9 @@ const input = operation('post', `${one}/input`, {
   success: noContent,
   failures: [...executionFailures, 'sandbox_not_running', 'input_closed'],
   handle: async (context, { params, query }) => {
-    const { skep, scope, closed } = context;
+    const { skep, principal, closed } = context;
     const { id, execution_id: executionId } = params;
-    await skep.executions.write(scope, id, executionId, takeBody(context), query.close ?? false, closed);
+    await skep.executions.write(principal, id, executionId, takeBody(context), query.close ?? false, closed);
   },
 });
 
@@ -170,8 +170,8 @@ const signal = operation('post', `${one}/signal`, {
   body: z.strictObject({ signal: signalName }).meta({ id: 'ExecutionSignal' }),
   success: noContent,
   failures: [...executionFailures, 'sandbox_not_running'],
-  handle: async ({ skep, scope }, { params, body }) =>
-    await skep.executions.signal(scope, params.id, params.execution_id, body.signal),
+  handle: async ({ skep, principal }, { params, body }) =>
+    await skep.executions.signal(principal, params.id, params.execution_id, body.signal),
 });
 
 const resize = operation('post', `${one}/resize`, {
@@ -181,7 +181,7 @@ const resize = operation('post', `${one}/resize`, {
   body: terminalSize,
   success: noContent,
   failures: [...executionFailures, 'sandbox_not_running'],
-  handle: async ({ skep, scope }, { params, body }) => await skep.executions.resize(scope, params.id, params.execution_id, body),
+  handle: async ({ skep, principal }, { params, body }) => await skep.executions.resize(principal, params.id, params.execution_id, body),
 });
 
 export const executionOperations = [run, list, get, remove, output, input, signal, resize, attachOperation];

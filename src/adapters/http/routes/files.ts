@@ -64,10 +64,10 @@ const read = operation('get', files, {
   ],
   failures: [...existingFileFailures, 'range_not_satisfiable'],
   handle: async (context, { params, query }): Promise<StreamedBody> => {
-    const { skep, scope, request, response } = context;
+    const { skep, principal, request, response } = context;
     const ends = context.openTransfer();
     const choose = (file: FileEntry) => chooseRange(request, response, file);
-    const { content } = await skep.files.read(scope, params.id, query.path, choose, ends);
+    const { content } = await skep.files.read(principal, params.id, query.path, choose, ends);
     return new StreamedBody(content, ends);
   },
 });
@@ -89,8 +89,8 @@ const write = operation('put', files, {
     const { content, ...size } = contentOf(context);
     const mode = query.mode === undefined ? {} : { mode: Number.parseInt(query.mode, 8) };
     const options = { ...size, ...mode, ...conditionsOf(headers) };
-    const { skep, scope, response } = context;
-    const file = await skep.files.write(scope, params.id, query.path, content, options, context.openTransfer());
+    const { skep, principal, response } = context;
+    const file = await skep.files.write(principal, params.id, query.path, content, options, context.openTransfer());
     response.set('ETag', etagOf(file));
     return presentFile(file);
   },
@@ -105,7 +105,7 @@ const remove = operation('delete', files, {
   success: noContent,
   failures: existingFileFailures,
   handle: async (context, { params, query: { path, recursive = false } }) => {
-    await context.skep.files.remove(context.scope, params.id, path, recursive, context.closed);
+    await context.skep.files.remove(context.principal, params.id, path, recursive, context.closed);
   },
 });
 
@@ -119,10 +119,10 @@ const list = operation('get', directories, {
   success: { status: 200, description: 'A page of its entries.', schema: pageSchema(fileResource, 'FilePage') },
   failures: existingFileFailures,
   handle: async (context, { params, query }) => {
-    const { skep, scope } = context;
+    const { skep: { files }, principal } = context;
     const listing = hash('sha256', JSON.stringify(['directory', params.id, query.path, query.depth]));
     return await readPage(context, listing, query, ({ after, limit }) =>
-      skep.files.list(scope, params.id, query.path, { depth: query.depth, after: after?.id ?? null, limit }, context.closed), presentFile);
+      files.list(principal, params.id, query.path, { depth: query.depth, after: after?.id ?? null, limit }, context.closed), presentFile);
   },
 });
 
@@ -135,8 +135,8 @@ const make = operation('post', directories, {
   otherwise: [{ ...fileResponse, status: 201, description: 'It was created.' }],
   failures: pathFailures,
   handle: async (context, { params, query }) => {
-    const { skep, scope, response, closed } = context;
-    const { directory, isNew } = await skep.files.makeDirectory(scope, params.id, query.path, closed);
+    const { skep, principal, response, closed } = context;
+    const { directory, isNew } = await skep.files.makeDirectory(principal, params.id, query.path, closed);
     if (isNew) response.status(201);
     return presentFile(directory);
   },
@@ -151,7 +151,7 @@ const readArchive = operation('get', archive, {
   failures: [...runtimeFailures, 'file_not_found'],
   handle: async (context, { params, query }) => {
     const ends = context.openTransfer();
-    return new StreamedBody(await context.skep.files.readArchive(context.scope, params.id, query.path, ends), ends);
+    return new StreamedBody(await context.skep.files.readArchive(context.principal, params.id, query.path, ends), ends);
   },
 });
 
@@ -167,8 +167,8 @@ const writeArchive = operation('put', archive, {
   success: noContent,
   failures: runtimeFailures,
   handle: async (context, { params, query }) => {
-    const { skep, scope } = context;
-    await skep.files.writeArchive(scope, params.id, query.path, takeBody(context), context.openTransfer());
+    const { skep, principal } = context;
+    await skep.files.writeArchive(principal, params.id, query.path, takeBody(context), context.openTransfer());
   },
 });
 

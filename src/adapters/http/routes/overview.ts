@@ -165,9 +165,9 @@ function presentOverview(seen: Overview, parts: ReadinessReport['parts'], isAll:
 }
 
 /** Returns the overview of what the caller may see. */
-export async function readOverview({ skep, scope, http }: RequestContext): Promise<z.output<typeof overview>> {
-  const isAll = scope === null;
-  const [seen, { parts }] = await Promise.all([skep.overview(scope), http.readiness({ isDetailed: isAll })]);
+export async function readOverview({ skep, principal, http }: RequestContext): Promise<z.output<typeof overview>> {
+  const isAll = principal.access === 'admin';
+  const [seen, { parts }] = await Promise.all([skep.overview(principal), http.readiness({ isDetailed: isAll })]);
   return presentOverview(seen, parts, isAll);
 }
 

@@ -30,8 +30,8 @@ export const portOperations = [
     success: { status: 201, description: 'The link.', schema: portLink },
     failures: ['sandbox_not_found', 'port_not_exposed', 'proxy_off'],
     handle: async (context, { params: { id, port }, body }) => {
-      const { skep, scope, principal } = context;
-      const grant = await skep.sandboxes.createPortLink(scope, id, port, body.expires_in_seconds * 1000);
+      const { skep, principal } = context;
+      const grant = await skep.sandboxes.createPortLink(principal, id, port, body.expires_in_seconds * 1000);
       const expiresAt = Math.min(grant.expiresAt, principal.expiresAt ?? Infinity);
       return { url: linkOf(context, { ...grant, expiresAt }), expires_at: toTimestamp(expiresAt) };
     },

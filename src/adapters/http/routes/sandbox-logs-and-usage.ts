@@ -21,10 +21,10 @@ const logOperation = operation('get', '/api/v1/sandboxes/{id}/logs', {
   success: { status: 200, description: 'The log.', schema: z.string(), media: 'text/plain; charset=utf-8' },
   failures: ['sandbox_not_found', 'runtime_unavailable', 'runtime_timeout'],
   handle: async (context, { params, query: { tail_bytes: tailBytes, follow = false } }) => {
-    const { skep, scope } = context;
+    const { skep, principal } = context;
     const ends = context.openStream();
     const request = { follow, ...(tailBytes !== undefined && { tailBytes }) };
-    return new StreamedBody(await skep.sandboxes.logs(scope, params.id, request, ends), ends);
+    return new StreamedBody(await skep.sandboxes.logs(principal, params.id, request, ends), ends);
   },
 });
 
@@ -47,8 +47,8 @@ const usageOperation = operation('get', '/api/v1/sandboxes/{id}/usage', {
   description: 'Can take seconds if it has many files. Values that are not known are null, and so are CPU and memory unless it runs.',
   success: { status: 200, description: 'CPU, memory and disk.', schema: sandboxUsage },
   failures: ['sandbox_not_found', 'runtime_unavailable', 'runtime_timeout'],
-  handle: async ({ skep, scope }, { params }) =>
-    presenter(sandboxUsage)({ ...(await skep.sandboxes.usage(scope, params.id)), at: skep.clock.now() }),
+  handle: async ({ skep, principal }, { params }) =>
+    presenter(sandboxUsage)({ ...(await skep.sandboxes.usage(principal, params.id)), at: skep.clock.now() }),
 });
 
 export const sandboxReportOperations = [logOperation, usageOperation];

@@ -107,9 +107,9 @@ const search = operation('get', `${sandboxes}/search`, {
   success: { status: 200, description: 'A page of sandboxes.', schema: pageSchema(sandboxResource, 'SandboxPage') },
   failures: [],
   handle: async (context, { query }) => {
-    const { skep, scope } = context;
+    const { skep, principal } = context;
     const filter = { status: query.status__eq, specId: query.sandbox_spec_id__eq, metadata: query.metadata__eq };
-    return await readPage(context, 'sandboxes', query, (page) => skep.sandboxes.search(scope, filter, page), (sandbox) =>
+    return await readPage(context, 'sandboxes', query, (page) => skep.sandboxes.search(principal, filter, page), (sandbox) =>
       presentSandbox(sandbox, context));
   },
 });
@@ -144,7 +144,7 @@ export const sandboxOperations = [
     success: theSandbox,
     failures: ['sandbox_not_found'],
     handle: async (context, { params }) =>
-      presentSandbox(await context.skep.sandboxes.get(context.scope, params.id), context),
+      presentSandbox(await context.skep.sandboxes.get(context.principal, params.id), context),
   }),
   operation('delete', `${sandboxes}/{id}`, {
     tag: 'Sandboxes',

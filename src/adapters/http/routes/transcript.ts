@@ -172,10 +172,10 @@ export const transcriptOperation = operation('get', '/api/v1/app-conversations/{
   otherwise: [{ status: 200, description: 'The transcript.', schema: transcript }],
   failures: ['conversation_not_found'],
   handle: async (context, { params, query }): Promise<StreamedBody> => {
-    const { skep, scope } = context;
+    const { skep, principal } = context;
     const ends = context.openTransfer();
-    const { conversation } = await skep.conversations.get(scope, params.id);
-    const entries = await skep.conversations.transcript(scope, params.id);
+    const { conversation } = await skep.conversations.get(principal, params.id);
+    const entries = await skep.conversations.transcript(principal, params.id);
     if (query.format === 'markdown') return new StreamedBody(asMarkdown(conversation, entries), ends);
     return new StreamedBody(asJson(entries), ends, 'application/json; charset=utf-8');
   },
