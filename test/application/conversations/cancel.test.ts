@@ -1,4 +1,7 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
+import type { StepDeps } from '../../../src/application/conversations/conversation-reconciler.ts';
+import { Turn } from '../../../src/application/conversations/turns/turn.ts';
+import { Turns } from '../../../src/application/conversations/turns/turns.ts';
 import { createReady, failureOf, gate } from './support.ts';
 import { calm, said, told, until } from './world.ts';
 
@@ -110,5 +113,18 @@ describe('cancelling a turn', () => {
       expect(await w.record()).toMatchObject({ executionStatus: 'idle' });
       await w.close();
     }
+  });
+
+  test('before it runs here is by the user who asked first, as in the record', async () => {
+    const w = await createReady();
+    vi.spyOn(Turn.prototype, 'run').mockResolvedValueOnce();
+    const cancelled = vi.spyOn(Turn.prototype, 'cancel').mockReturnValueOnce();
+    const [sandbox, agent] = [await w.store.sandboxes.find(w.sandboxId), w.agents.get(w.id)];
+    if (sandbox === null || agent === null) throw new Error('no agent');
+    const turns = new Turns({ store: w.store, clock: w.clock } as unknown as StepDeps);
+    for (const user of ['ann', 'ben']) expect(turns.cancel(w.id, 'msg-1', user)).toBe(false);
+    const queued = { messageId: 'msg-1', message: said('go'), sandboxVersion: 1, unprompted: true };
+    await turns.run(await w.record(), sandbox, queued, agent, new AbortController().signal);
+    expect(cancelled.mock.calls).toEqual([['ann']]);
   });
 });

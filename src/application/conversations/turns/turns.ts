@@ -52,7 +52,7 @@ export class Turns {
   cancel(conversationId: string, messageId: string, userId: string): boolean {
     const turn = this.get(conversationId);
     if (turn?.messageId === messageId) turn.cancel(userId);
-    else this.#cancelled.set(messageId, userId);
+    else if (!this.#cancelled.has(messageId)) this.#cancelled.set(messageId, userId);
     return turn?.messageId === messageId;
   }
 
