@@ -153,7 +153,12 @@ exit 0
 const feedScript = `${prelude}
 is_fifo "$d/in" || exit 5
 if line_of "$d/feeder" pid start && is_number "$pid" && is_number "$start"; then
-  while ! has_exited && alive; do sleep 0.05; done
+  tries=0
+  while ! has_exited && alive; do
+    # If the engine crashed, nobody ends the input of the other feeder, which only waits for more.
+    [ $tries -lt 100 ] || kill -KILL "$pid" 2>/dev/null
+    sleep 0.05; tries=$((tries + 1))
+  done
 fi
 ! has_exited && is_file "$d/kept/in" || exit 5
 is_process $$

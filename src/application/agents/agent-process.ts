@@ -79,6 +79,12 @@ export class AgentProcess {
     return this.#execution.durable;
   }
 
+  /** True if its output has ended, without a kill that succeeded. Then only the runtime knows whether it still runs. */
+  async isEndUncertain(): Promise<boolean> {
+    if (!this.durable || !this.#outputEnded) return false;
+    return await (this.#killing ?? Promise.reject(new Error('it was not killed'))).then(() => false, () => true);
+  }
+
   /** The number of bytes that the agent has read and written in complete lines. */
   get offsets(): StreamOffsets {
     return { ...this.#offsets, stdout: this.#offsets.stdout - this.#lineBytes };

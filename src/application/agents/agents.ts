@@ -1,5 +1,6 @@
 import type { AgentSpec } from '../../domain/agent.ts';
 import type { TurnPosition } from '../../domain/conversation.ts';
+import { isFailureOf } from '../../domain/failure.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import { type AgentProtocol, AgentRefusal } from '../../ports/agent-protocol.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -83,7 +84,7 @@ export class Agents {
     const { runtime, secrets } = this.#deps;
     const protocol = this.#protocolOf(sandbox.spec.agent?.protocol ?? '');
     const execution = await runtime.executions.reopen(sandbox.instanceId, executionIdOf(conversationId), turn.stdout, signal);
-    const deps = this.#depsOf(conversationId, execution, redactorOf(sandbox, secrets), turn);
+    const deps = this.#depsOf({ conversationId, sandbox }, execution, redactorOf(sandbox, secrets), turn);
     const { process: { streams }, client, onHeld, onOtherOutput } = deps;
     const { sessionId, requestId } = turn;
     const session = await protocol.resume({ streams, client, onHeld, onOtherOutput, sessionId, requestId });
@@ -121,7 +122,7 @@ export class Agents {
     // The previous agent has the same execution id, so its kill would also end the new agent.
     await unlessAborted(signal, Promise.resolve(this.#live.get(conversationId)?.ended));
     const execution = await runtime.executions.open(sandbox.instanceId, start, signal);
-    const deps = this.#depsOf(conversationId, execution, redactor, null);
+    const deps = this.#depsOf({ conversationId, sandbox }, execution, redactor, null);
     const { process, client, onHeld, onOtherOutput } = deps;
     const { streams } = process;
     const request = {
@@ -138,19 +139,31 @@ export class Agents {
     }
   }
 
+  async #mayRun({ instanceId }: Sandbox, conversationId: string): Promise<boolean> {
+    try {
+      return (await this.#deps.runtime.executions.state(instanceId, executionIdOf(conversationId))).status === 'running';
+    } catch (error) {
+      return isFailureOf(error, 'runtime_unavailable', 'runtime_timeout');
+    }
+  }
+
   #protocolOf(protocol: string): AgentProtocol {
     const found = this.#deps.protocols.find(({ name }) => name === protocol);
     if (found === undefined) throw new AgentRefusal({ code: 'agent_protocol_unknown', protocol });
     return found;
   }
 
-  #depsOf(conversationId: string, execution: OpenExecution, redactor: SecretRedactor, began: TurnPosition | null) {
+  #depsOf(
+    { conversationId, sandbox }: Pick<AgentRequest, 'conversationId' | 'sandbox'>, execution: OpenExecution, redactor: SecretRedactor,
+    began: TurnPosition | null,
+  ) {
     const { clock, memory } = this.#deps;
     const process = new AgentProcess(execution, redactor, clock, memory.share(), began);
     const onHeld = (bytes: number): void => process.noteLine(bytes);
     const onOtherOutput = (line: string): void => process.noteOtherOutput(line);
     const client = new RedactingAgentClient(redactor, () => this.onUnpromptedWork(conversationId));
-    return { process, client, redactor, clock, onHeld, onOtherOutput };
+    const mayRun = (): Promise<boolean> => this.#mayRun(sandbox, conversationId);
+    return { process, client, redactor, clock, onHeld, onOtherOutput, mayRun };
   }
 
   #keep({ conversationId, sandbox }: Pick<AgentRequest, 'conversationId' | 'sandbox'>, agent: LiveAgent): void {

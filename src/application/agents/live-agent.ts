@@ -10,6 +10,8 @@ interface LiveAgentDeps extends Pick<LiveAgent, 'session' | 'process'> {
   readonly client: RedactingAgentClient;
   readonly redactor: SecretRedactor;
   readonly clock: Clock;
+  /** Returns whether its command runs, or may run because its runtime does not answer. */
+  readonly mayRun: () => Promise<boolean>;
 }
 
 const endWithinMs = 5000;
@@ -26,6 +28,7 @@ export class LiveAgent {
   readonly #deps: LiveAgentDeps;
   #alive = true;
   #isDetached = false;
+  #mayRun: Promise<boolean> | null = null;
   #cancelForget = (): void => {};
 
   constructor(deps: LiveAgentDeps) {
@@ -43,6 +46,12 @@ export class LiveAgent {
   /** True if the agent has begun to work without a message, and its output waits for the next turn. */
   get hasUnpromptedWork(): boolean {
     return this.#deps.client.unprompted.hasBegun;
+  }
+
+  /** Returns true if only the connection to the agent was lost, for example by a restart of the engine. Then it can be taken over. */
+  async isCutOff(): Promise<boolean> {
+    if (!(await this.process.isEndUncertain())) return false;
+    return await (this.#mayRun ??= this.#deps.mayRun());
   }
 
   /**
@@ -110,12 +119,17 @@ export class LiveAgent {
   async #end(): Promise<Reason | null> {
     const cause = await this.session.closed;
     this.#alive = false;
+    if (await this.isCutOff()) {
+      await this.detach();
+      return { code: 'agent_connection_lost' };
+    }
     const reason = await this.#reasonOf(cause);
     await this.kill();
     return reason;
   }
 
   async #reasonOf(cause: Reason): Promise<Reason | null> {
+    if (await this.isCutOff()) return cause;
     await this.process.settled();
     return this.process.reasonOf(cause);
   }

@@ -9,7 +9,7 @@ import type { LiveAgent } from '../agents/live-agent.ts';
 import type { StepDeps } from './conversation-reconciler.ts';
 import { changeConversation } from './conversation-records.ts';
 import { openAgent } from './open-agent.ts';
-import { endTurnChange, turnEndEvents } from './turns/turn-end.ts';
+import { endTurnChange, type Interruption, interruptionOf, turnEndEvents } from './turns/turn-end.ts';
 import type { Turns } from './turns/turns.ts';
 
 /** Resumes the sandbox, starts the agent, or runs a turn. Returns false if there is nothing to do now. */
@@ -28,7 +28,7 @@ export async function takeWorkStep(deps: StepDeps, turns: Turns, conversation: C
       }
       return false;
     case 'interrupt':
-      await interruptTurn(deps, conversation);
+      await interruptTurn(deps, conversation, interruptionOf(sandbox));
       return true;
     case 'fail':
       await failConversation(deps, conversation, step.reason);
@@ -76,10 +76,12 @@ async function resumeTurn(
   return true;
 }
 
-/** Ends a turn of an earlier process that can't continue. Its message is not sent again. */
-export async function interruptTurn(deps: StepDeps, { id }: Conversation): Promise<void> {
+/** Ends a turn that runs nowhere and can't continue. Its message is not sent again. */
+export async function interruptTurn(
+  deps: StepDeps, { id }: Conversation, { actor, reason = { code: 'interrupted_by_restart' } }: Interruption = { actor: 'skep' },
+): Promise<void> {
   await changeConversation(deps, id, ({ turn, permission, archivedAt }) =>
-    turn === null ? null : endTurnChange({ turn, permission, archivedAt }, 'interrupted', { code: 'interrupted_by_restart' }, 'skep'),
+    turn === null ? null : endTurnChange({ turn, permission, archivedAt }, 'interrupted', reason, actor),
   );
 }
 

@@ -52,9 +52,9 @@ describeWithDocker('A turn during an engine restart', () => {
     test("is interrupted, and the next message resumes the sandbox and the agent's session", async () => {
       const message = await stalls();
       await engine.stop('SIGTERM');
+      await engine.start();
       expect((await talk.turn(message)).stopReason).toBe('interrupted');
       expect((await talk.now())['execution_status']).toBe('error');
-      await engine.start();
       await until(() => talk.now(), ({ sandbox_status: status }) => status === 'PAUSED', patience);
       const turn = await talk.turn(await talk.say(acpScript({ read: 'notes.txt' })));
       expect([turn.stopReason, answersIn(turn)]).toEqual(['end_turn', ['before']]);
@@ -64,16 +64,29 @@ describeWithDocker('A turn during an engine restart', () => {
     test('is interrupted by kill -9 of the engine, and a message sent meanwhile runs after the restart', async () => {
       const message = await stalls();
       await engine.stop('SIGKILL');
-      expect((await talk.turn(message)).stopReason).toBe('interrupted');
-      expect((await talk.now())['execution_status']).toBe('error');
       const waiting = await talk.say('are you there?');
       await engine.start();
+      expect((await talk.turn(message)).stopReason).toBe('interrupted');
       const turn = await talk.turn(waiting);
       expect([turn.stopReason, answersIn(turn)]).toEqual(['end_turn', ['heard: are you there?']]);
       const told = await agents();
       expect(told.map(({ loaded }) => loaded)).toEqual([false, true, true]);
       expect(new Set(told.map(({ session_id: session }) => session)).size).toBe(1);
       expect(await talk.now()).toMatchObject({ execution_status: 'idle', sandbox_status: 'RUNNING' });
+    });
+
+    test('continues if the containers outlive the engine', async () => {
+      await engine.stop('SIGTERM');
+      await engine.start('--live-restore');
+      const message = await talk.say(acpScript({ say: 'one' }, { run: 'until [ -e /tmp/go ]; do sleep 0.1; done' }, { say: 'two' }));
+      await talk.event('message_chunk', ({ data }) => data['text'] === 'one');
+      await engine.stop('SIGKILL');
+      await engine.start('--live-restore');
+      const sandbox = await talk.sandboxId();
+      const touch = () => scene.call('POST', `/api/v1/sandboxes/${sandbox}/executions`, { command: ['touch', '/tmp/go'] });
+      await until(touch, ({ status }) => status === 201, patience);
+      const turn = await talk.turn(message);
+      expect([turn.stopReason, answersIn(turn)]).toEqual(['end_turn', ['onetwo']]);
     });
   });
 });

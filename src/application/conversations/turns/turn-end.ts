@@ -5,6 +5,7 @@ import type { Conversation, QueuedMessage } from '../../../domain/conversation.t
 import type { EventActor, EventBody } from '../../../domain/event.ts';
 import type { Reason } from '../../../domain/reason.ts';
 import type { Sandbox } from '../../../domain/sandbox.ts';
+import type { AgentTurn } from '../../../ports/agent-protocol.ts';
 import type { ConversationChange } from '../conversation-records.ts';
 
 interface RunningTurn extends Pick<Conversation, 'permission'> {
@@ -25,13 +26,26 @@ export function endTurnChange(
   return { to: { turn: null, permission: null, executionStatus, statusReason }, actor, reason, events: turnEndEvents(running, stopReason) };
 }
 
+/** Who interrupted a turn. Without a reason, the cause is not the sandbox. */
+export interface Interruption {
+  readonly actor: EventActor;
+  readonly reason?: Reason;
+}
+
 /** Returns who interrupted a turn, and why, if the reason is its sandbox. Null is a deleted one. */
-export function interruptionOf(sandbox: Sandbox | null): { readonly actor: EventActor; readonly reason?: Reason } {
+export function interruptionOf(sandbox: Sandbox | null): Interruption {
   if (sandbox === null) return { actor: 'skep', reason: { code: 'sandbox_deleted' } };
   if (sandbox.pauseKind !== 'stop' || sandbox.status === 'RESUMING') return { actor: 'skep' };
   const { statusReason: cause } = sandbox;
   const isByUser = cause?.code === 'paused_by_owner' || cause?.code === 'paused_by_administrator';
   return { actor: isByUser ? 'user' : 'skep', reason: { code: 'sandbox_stopped', cause } };
+}
+
+/** How a turn ended, and who ended it. */
+export interface EndedTurn extends AgentTurn {
+  readonly actor: EventActor;
+  /** The user who cancelled it. Null if an earlier version did not record that. */
+  readonly userId?: string | null;
 }
 
 export function turnEndEvents({ turn, permission }: RunningTurn, stopReason: TurnStopReason): EventBody[] {

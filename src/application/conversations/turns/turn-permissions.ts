@@ -15,8 +15,8 @@ const checkEveryMs = 5000;
 interface PermissionHooks {
   /** Called when the owner has chosen. */
   readonly onAnswered: () => void;
-  /** True if the turn continues in another process. */
-  readonly isDetached: () => boolean;
+  /** Returns true if the turn continues without this object, which then writes nothing. */
+  readonly continuesElsewhere: () => Promise<boolean>;
 }
 
 /** Answers an agent's permission requests by the policy, or asks the owner, one request at a time. */
@@ -96,7 +96,7 @@ export class TurnPermissions {
     const optionId = await promise;
     const reason: Reason = limit.signal.aborted ? { code: 'permission_unanswered', withinMs } : { code: 'permission_withdrawn' };
     if (optionId !== null) this.#hooks.onAnswered();
-    else if (!this.#hooks.isDetached()) await this.#withdraw(permissionId, reason);
+    else if (!(await this.#hooks.continuesElsewhere())) await this.#withdraw(permissionId, reason);
     return optionId;
   }
 

@@ -1,6 +1,5 @@
 import { statusAfterTurn } from '../../../domain/conversation-next-step.ts';
 import { type Conversation, isEnded, type Message, type StartedMessage } from '../../../domain/conversation.ts';
-import type { EventActor } from '../../../domain/event.ts';
 import type { Reason } from '../../../domain/reason.ts';
 import type { Sandbox } from '../../../domain/sandbox.ts';
 import type { AgentTurn } from '../../../ports/agent-protocol.ts';
@@ -10,7 +9,7 @@ import { type Change, changeConversation } from '../conversation-records.ts';
 import type { StepDeps } from '../conversation-reconciler.ts';
 import type { MicroagentContext } from './microagent-context.ts';
 import { type RecordedTurn, TurnRecorder } from './turn-recorder.ts';
-import { endTurnChange, interruptionOf } from './turn-end.ts';
+import { type EndedTurn, endTurnChange, interruptionOf } from './turn-end.ts';
 import { TurnPermissions } from './turn-permissions.ts';
 import { TurnWatch } from './turn-watch.ts';
 
@@ -30,12 +29,6 @@ export interface TurnParams {
   readonly from: number;
   /** Fires when the turn and its agent must end. */
   readonly signal: AbortSignal;
-}
-
-interface EndedTurn extends AgentTurn {
-  readonly actor: EventActor;
-  /** The user who cancelled it. Null if an earlier version did not record that. */
-  readonly userId?: string | null;
 }
 
 /** Sends a message at most once: a write removes it from the queue before it is sent. It goes back only if it was not sent. */
@@ -59,7 +52,7 @@ export class Turn {
     const { conversation, queued, earlier, from, signal, agent: { process: { memory } } } = params;
     const recorded = { from, signal, memory, written: earlier?.written ?? 0, turnId: queued.messageId };
     this.#recorder = new TurnRecorder({ eventStore: deps.store.events, clock: deps.clock, ...recorded }, conversation);
-    const hooks = { onAnswered: () => this.#watch.wake(), isDetached: () => this.#isDetached };
+    const hooks = { onAnswered: () => this.#watch.wake(), continuesElsewhere: () => this.#continuesElsewhere() };
     this.#permissions = new TurnPermissions(deps, params, this.#recorder, hooks);
     this.#watch = new TurnWatch(deps, {
       ...params,
@@ -186,6 +179,7 @@ export class Turn {
     watch.start();
     try {
       const ended = await prompting;
+      this.#isDetached ||= ended.stopReason === 'interrupted' && (await this.#continuesElsewhere());
       if (this.#isDetached) {
         await this.#recorder.settled();
         return null;
@@ -203,6 +197,11 @@ export class Turn {
     } finally {
       this.#stopTimeout();
     }
+  }
+
+  /** Returns true if the next process continues the turn, or this one because it has lost only the connection to the agent. */
+  async #continuesElsewhere(): Promise<boolean> {
+    return this.#isDetached || (!this.#params.signal.aborted && (await this.#params.agent.isCutOff()));
   }
 
   /** Returns how the turn ended, with the causes that the agent does not know. */

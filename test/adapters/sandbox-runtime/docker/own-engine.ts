@@ -16,7 +16,8 @@ export interface OwnEngine {
   readonly docker: Docker;
   /** `unix://...` */
   readonly host: string;
-  start(): Promise<void>;
+  /** Adds the options to those of the daemon. */
+  start(...options: readonly string[]): Promise<void>;
   /** SIGTERM ends its containers in good order; SIGKILL leaves them behind. */
   stop(signal: 'SIGTERM' | 'SIGKILL'): Promise<void>;
   /** Removes it and all that it ever started, what it does not know of any more included. */
@@ -39,10 +40,10 @@ export async function createOwnEngine(): Promise<OwnEngine> {
   const docker = new Docker({ socketPath: at('sock') });
   let daemon: ChildProcess | undefined;
 
-  async function start(): Promise<void> {
+  async function start(...more: readonly string[]): Promise<void> {
     // What one that was killed left; its process may not have been buried yet, and would count as alive.
     for (const left of ['pid', 'exec/containerd/containerd.pid']) await rm(at(left), { force: true });
-    const options = ['--data-root', at('data'), '--exec-root', at('exec'), '--pidfile', at('pid'), '--host', `unix://${at('sock')}`];
+    const options = ['--data-root', at('data'), '--exec-root', at('exec'), '--pidfile', at('pid'), '--host', `unix://${at('sock')}`, ...more];
     const started = spawn('unshare', ['--net', 'sh', '-c', 'ip link set lo up && exec dockerd "$@"', 'sh', ...options], {
       stdio: 'ignore',
     });
