@@ -15,6 +15,8 @@ const codes = {
 const maxLength = 4_096;
 /** The limit of Linux. */
 const maxNameBytes = 255;
+/** How many directories a name may lead through. Each of them is looked up or opened. */
+export const maxParts = 255;
 
 /** Normalizes the path and removes a slash at its end. Throws `invalid_request` if the path is not absolute or not allowed. */
 export function sandboxPath(path: string, member: 'path' | 'directory' | 'workingDir'): string {
@@ -23,6 +25,7 @@ export function sandboxPath(path: string, member: 'path' | 'directory' | 'workin
   if (path.length > maxLength) throw refusedFiles(member, `a path may have ${maxLength} characters at most`);
   const long = path.split('/').find((name) => Buffer.byteLength(name) > maxNameBytes);
   if (long !== undefined) throw refusedFiles(member, `the name ${quotedName(long)} is longer than ${maxNameBytes} bytes; shorten it`);
+  if (partsOf(path).length > maxParts) throw refusedFiles(member, `a path may have ${maxParts} parts at most`);
   if (path.split('/').includes('..')) throw refusedFiles(member, `${quotedName(path)} has a part ".."; name the place itself`);
   const normal = posix.normalize(path);
   if (normal === '/' && member === 'path') throw refusedFiles(member, 'the root has no name; choose a directory in it');

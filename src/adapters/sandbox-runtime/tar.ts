@@ -3,7 +3,7 @@ import { extract, type Extract } from 'tar-stream';
 import { isFailure } from '../../domain/failure.ts';
 import { nodeStreamOf } from '../shared/node-streams.ts';
 import type { TarHeader } from '../shared/packed-tar.ts';
-import { quotedName, refusedFiles } from './sandbox-path.ts';
+import { maxParts, quotedName, refusedFiles } from './sandbox-path.ts';
 
 type Entry = Extract extends AsyncIterable<infer E> ? E : never;
 
@@ -128,6 +128,7 @@ function toEntry({ header }: Entry, content: AsyncIterable<Uint8Array>): TarEntr
   if (type === 'link') return { ...common, kind: 'hardlink', target: checkedName(linkname ?? '', 'target') };
   if (type !== 'symlink') throw refusedFiles('archive', `${quoted(name)} is neither a file, a directory nor a link; leave it out`);
   if (!linkname || linkname.includes('\0')) throw refusedFiles('archive', `the link ${quoted(name)} leads nowhere`);
+  if (linkname.length > maxBytes) throw refusedFiles('archive', `the target of the link ${quoted(name)} is longer than ${maxBytes} bytes`);
   return { ...common, kind: 'symlink', mode: 0o777, target: linkname };
 }
 
@@ -162,15 +163,20 @@ export function textOf(parts: TarName): string {
 
 const quoted = (name: string): string => quotedName(textOf([name]));
 
+/** The limit of Linux for a path. */
+const maxBytes = 4_095;
+
 /** Throws `invalid_request` if the name leads out of the directory, or no file can have it. */
 function checkedName(name: string, what: 'name' | 'target'): TarName {
   const refuse = (why: string): never => {
     throw refusedFiles('archive', `the ${what} ${quoted(name)} ${why}`);
   };
+  if (name.length > maxBytes) refuse(`is longer than ${maxBytes} bytes`);
   if (name.startsWith('/')) refuse('is absolute; it must be relative to the directory');
   if (name.includes('\0')) refuse('holds a NUL character');
   const parts = name.split('/').filter((part) => part !== '' && part !== '.');
   if (parts.includes('..')) refuse('leads out of the directory');
+  if (parts.length > maxParts) refuse(`has more than ${maxParts} parts`);
   return parts;
 }
 

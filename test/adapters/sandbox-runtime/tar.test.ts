@@ -110,6 +110,24 @@ describe('An invalid tar archive', () => {
   });
 });
 
+describe('A tar archive with long names', () => {
+  test.each([
+    ['a name', { name: 'a'.repeat(4_096) }], ['a deep name', { name: `${'a/'.repeat(255)}a` }],
+    ['a target', { name: 'a', type: 'link', linkname: 'a'.repeat(4_096) }],
+    ['a deep target', { name: 'a', type: 'link', linkname: `${'a/'.repeat(255)}a` }],
+    ['the target of a link', { name: 'a', type: 'symlink', linkname: 'a'.repeat(4_096) }],
+  ] as const)('is refused if Linux can not have it, or each part is too much work: %s', async (_, header) => {
+    await assert.rejects(read(tarOf([[header, '']])), isRefused);
+  });
+
+  test('is read up to the limits', async () => {
+    const names = [`${'a/'.repeat(254)}a`, `${'a'.repeat(255)}/`.repeat(15) + 'a'.repeat(255)];
+    const archive = tarOf(names.map((name) => [{ name }, ''] as const));
+    assert.deepEqual((await read(archive)).names, names);
+    await read(tarOf([[{ name: 'a', type: 'symlink', linkname: 'a/'.repeat(2_047) }, '']]));
+  });
+});
+
 describe('Reading a tar archive', () => {
   test('fails with the error of the signal, the consumer or the source, and cancels the source', async () => {
     const reason = new Error('no longer wanted');

@@ -137,6 +137,12 @@ async function* inBatches(entries: AsyncIterable<TarEntry>): AsyncGenerator<read
   if (batch.length > 0) yield batch;
 }
 
+/** What is known of a name, and of those below it. */
+interface KnownName {
+  kind: 'directory' | 'to be made' | 'made' | 'link' | null;
+  readonly below: Map<string, KnownName>;
+}
+
 /**
  * The known directories above an archive's entries. The engine would follow a link there. But if the archive itself contains an entry for
  * the directory, the engine refuses a link in its place.
@@ -144,13 +150,13 @@ async function* inBatches(entries: AsyncIterable<TarEntry>): AsyncGenerator<read
 class ParentDirectories {
   readonly #base: string;
   readonly #files: ContainerFiles;
-  readonly #known = new Map<string, 'directory' | 'to be made' | 'made' | 'link'>();
+  readonly #root: KnownName = { kind: 'directory', below: new Map() };
 
   /** Names are relative to the base, which exists. The missing directory below it does not. */
   constructor(base: string, missing: TarName, files: ContainerFiles) {
     this.#base = base;
     this.#files = files;
-    for (const parts of prefixesOf(missing)) this.#known.set(parts.join('/'), 'to be made');
+    for (const known of this.#wayTo(missing)) known.kind = 'to be made';
   }
 
   /** Returns whether each parent of the entries is known, or an earlier entry creates it. */
@@ -160,7 +166,7 @@ class ParentDirectories {
 
   /** Looks up the unknown parents. Throws `invalid_request` if one is a link or a file. Must not be called while the engine unpacks. */
   async lookUp(entries: readonly TarEntry[]): Promise<void> {
-    for (const { parent, parts } of this.#unknown(entries)) this.#known.set(parent.join('/'), await this.#kindOf(parent, parts));
+    for (const { known, parent, parts } of this.#unknown(entries)) known.kind = await this.#kindOf(parent, parts);
   }
 
   /**
@@ -169,26 +175,23 @@ class ParentDirectories {
    */
   enter(entry: TarEntry): readonly TarName[] {
     const made: TarName[] = [];
-    for (const parent of parentsOf(entry)) {
-      const name = parent.join('/');
-      const kind = this.#known.get(name) ?? 'to be made';
-      if (kind === 'link') throw throughLink(entry.parts, parent);
-      if (kind === 'to be made') made.push(parent);
-      this.#known.set(name, kind === 'directory' ? kind : 'made');
+    for (const parents of parentsOf(entry)) {
+      for (const [index, known] of this.#wayTo(parents).entries()) {
+        if (known.kind === 'link') throw throughLink(entry.parts, parents.slice(0, index + 1));
+        if (known.kind === null || known.kind === 'to be made') made.push(parents.slice(0, index + 1));
+        if (known.kind !== 'directory') known.kind = 'made';
+      }
     }
-    const name = entry.parts.join('/');
-    if (entry.kind === 'directory') this.#known.set(name, this.#isNew(entry.parts) ? 'made' : 'directory');
+    if (entry.kind === 'directory') this.#at(entry.parts).kind = this.#isNew(entry.parts) ? 'made' : 'directory';
     // A second name for a link is a link.
-    const isLink = entry.kind === 'symlink' || (entry.kind === 'hardlink' && this.#known.get(entry.target.join('/')) === 'link');
-    if (isLink) this.#known.set(name, 'link');
+    const isLink = entry.kind === 'symlink' || (entry.kind === 'hardlink' && this.#at(entry.target).kind === 'link');
+    if (isLink) this.#at(entry.parts).kind = 'link';
     return made;
   }
 
   /** Returns whether the directory contains only entries of the archive. */
   #isNew(parts: TarName): boolean {
-    if (parts.length === 0) return false;
-    const kind = this.#known.get(parts.join('/'));
-    return kind === undefined ? this.#isNew(parts.slice(0, -1)) : kind !== 'directory';
+    return [this.#root, ...this.#wayTo(parts)].findLast(({ kind }) => kind !== null)?.kind !== 'directory';
   }
 
   async #kindOf(parent: TarName, parts: TarName): Promise<'directory' | 'to be made'> {
@@ -202,24 +205,39 @@ class ParentDirectories {
   }
 
   /** Yields the parents that are not looked up and that no earlier entry creates. Each result decides about the following ones. */
-  *#unknown(entries: readonly TarEntry[]): Generator<{ readonly parent: TarName; readonly parts: TarName }> {
-    const announced = new Set<string>();
+  *#unknown(entries: readonly TarEntry[]): Generator<{ readonly known: KnownName; readonly parent: TarName; readonly parts: TarName }> {
+    const announced = new Set<KnownName>();
     for (const entry of entries) {
-      for (const parent of parentsOf(entry)) {
-        const name = parent.join('/');
-        if (!this.#known.has(name) && !announced.has(name) && !this.#isNew(parent)) yield { parent, parts: entry.parts };
+      for (const parents of parentsOf(entry)) {
+        let isNew = false;
+        for (const [index, known] of this.#wayTo(parents).entries()) {
+          if (known.kind === null && !announced.has(known) && !isNew) {
+            yield { known, parent: parents.slice(0, index + 1), parts: entry.parts };
+          }
+          if (known.kind !== null) isNew = known.kind !== 'directory';
+        }
       }
-      if (entry.kind === 'directory') announced.add(entry.parts.join('/'));
+      if (entry.kind === 'directory') announced.add(this.#at(entry.parts));
     }
+  }
+
+  #at(parts: TarName): KnownName {
+    return this.#wayTo(parts).at(-1) ?? this.#root;
+  }
+
+  /** Returns what is known of the directories on the way to a name, and of the name. */
+  #wayTo(parts: TarName): KnownName[] {
+    let last = this.#root;
+    return parts.map((part) => {
+      const next = last.below.get(part) ?? { kind: null, below: new Map() };
+      last.below.set(part, next);
+      return (last = next);
+    });
   }
 }
 
-/** Returns the parents of an entry and of its hard link's target, from the outermost on. */
+/** Returns the directories of an entry and of its hard link's target. */
 function parentsOf(entry: TarEntry): TarName[] {
   const ends = entry.kind === 'hardlink' ? [entry.parts, entry.target] : [entry.parts];
-  return ends.flatMap((parts) => prefixesOf(parts.slice(0, -1)));
-}
-
-function prefixesOf(parts: TarName): TarName[] {
-  return parts.map((_, index) => parts.slice(0, index + 1));
+  return ends.map((parts) => parts.slice(0, -1));
 }

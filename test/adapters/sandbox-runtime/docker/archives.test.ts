@@ -1,5 +1,6 @@
-import { afterAll, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { never } from '../../../contracts/sandbox-runtime-harness.ts';
+import { tarOf } from '../../../contracts/sandbox-runtime-streams.ts';
 import { describeWithDocker, images } from '../../../support/docker.ts';
 import { shell } from '../../../support/sandbox-programs.ts';
 import { requireNamesInBytes, requireNoWayThroughLinks } from '../names-in-bytes.ts';
@@ -16,5 +17,14 @@ describeWithDocker('An archive of a Docker container', () => {
     await runtime.start(launch, () => {}, never);
     await requireNamesInBytes(runtime, launch.id);
     await requireNoWayThroughLinks(runtime, launch.id);
+  });
+  test('may have many files in the deepest directory that is allowed', { timeout: 60_000 }, async () => {
+    const runtime = engine.open();
+    const launch = launchOf(shell('exec sleep 100000'), { image: images.tiny, ports: [] });
+    await runtime.start(launch, () => {}, never);
+    const files = Array.from({ length: 500 }, (_, at) => [{ name: `${'directory-name/'.repeat(254)}${at}` }, ''] as const);
+    const begun = performance.now();
+    await runtime.putFiles(launch.id, '/workspace', tarOf(files), never);
+    expect(performance.now() - begun).toBeLessThan(15_000);
   });
 });
