@@ -95,20 +95,28 @@ interface RecordReader {
   [reader]: (bytes: Uint8Array) => void;
 }
 
-/** Returns PAX records, each `LENGTH KEY=VALUE<newline>`, with the UTF-8 form of the character for each byte. */
+const sparse = 'GNU.sparse.';
+/** The keys of the records that have an effect. */
+const usedKeys = new Set(['path', 'linkpath', 'size', sparse]);
+
+/**
+ * Returns the PAX records that have an effect, each `LENGTH KEY=VALUE<newline>`, with the UTF-8 form of the character for each byte. The
+ * package copies the records of a global header for each entry, so they must be few: all those of a sparse file have one key.
+ */
 function inUtf8(bytes: Uint8Array): Buffer {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
   const records: string[] = [];
-  const form = /(\d{1,10})( [^=]*=)/uy;
-  for (let at = 0; at < text.length; at = form.lastIndex) {
+  const form = /(\d{1,10}) ([^=]*)=/uy;
+  for (let at = 0; at < text.length;) {
     form.lastIndex = at;
     const [, length = '', key = ''] = form.exec(text) ?? [];
     const end = at + Number(length);
     // The package reads no records after one of another form.
-    if (end < form.lastIndex || key === '') break;
-    const record = text.slice(at + length.length, end);
-    records.push(String(10 + Buffer.byteLength(record)).padStart(10, '0'), record);
-    form.lastIndex = end;
+    if (length === '' || end < form.lastIndex) break;
+    const used = key.startsWith(sparse) ? sparse : key;
+    const record = ` ${used}=${text.slice(form.lastIndex, end)}`;
+    if (usedKeys.has(used)) records.push(String(10 + Buffer.byteLength(record)).padStart(10, '0'), record);
+    at = end;
   }
   return Buffer.from(records.join(''));
 }
@@ -116,7 +124,7 @@ function inUtf8(bytes: Uint8Array): Buffer {
 function toEntry({ header }: Entry, content: AsyncIterable<Uint8Array>): TarEntry {
   const { name, type, mtime, size, linkname } = header;
   // The package has no type for the sparse files of GNU tar's old format.
-  if (!type || Object.keys(header.pax ?? {}).some((key) => key.startsWith('GNU.sparse.'))) {
+  if (!type || Object.hasOwn(header.pax ?? {}, sparse)) {
     const why = 'is a sparse file, or another extension of tar; pack it without -S, with bsdtar --no-read-sparse, or leave it out';
     throw refusedFiles('archive', `${quoted(name)} ${why}`);
   }

@@ -110,6 +110,31 @@ describe('An invalid tar archive', () => {
   });
 });
 
+/** Returns an entry of the type with PAX records of these keys. Their lengths have two digits. */
+async function recordsOf(type: 'g' | 'x', keys: readonly string[], value: string): Promise<Buffer> {
+  const records = keys.map((key) => `${key.length + value.length + 5} ${key}=${value}\n`);
+  const entry = (await buffer(tarOf([[{ name: 'records' }, records.join('')]]))).subarray(0, -1024);
+  entry.write(type, 156, 'latin1');
+  entry.fill(' ', 148, 156);
+  entry.write(entry.subarray(0, 512).reduce((sum, byte) => sum + byte, 0).toString(8).padStart(6, '0'), 148, 'latin1');
+  return entry;
+}
+
+describe('A tar archive with many global PAX records', () => {
+  test.each([['without effect', 'KEY.'], ['of a sparse file', 'GNU.sparse.']])('is read soon: records %s', async (_, start) => {
+    const file = (await buffer(tarOf([[{ name: 'file' }, '']]))).subarray(0, 512);
+    const own = await recordsOf('x', ['path'], 'other name');
+    const keys = Array.from({ length: 150_000 }, (_key, at) => `${start}${at.toString(36).padStart(6, '0')}`);
+    const isSparse = start.startsWith('GNU');
+    const archive = [await recordsOf('g', keys, ''), ...Array.from({ length: 100 }, () => (isSparse ? [own] : [own, file])).flat(), file];
+    const begun = performance.now();
+    const reading = read(inChunks(Buffer.concat([...archive, Buffer.alloc(1024)]), 65_536));
+    if (isSparse) await assert.rejects(reading, isRefused);
+    else assert.deepEqual((await reading).names, [...Array.from({ length: 100 }, () => 'other name'), 'file']);
+    assert.ok(performance.now() - begun < 5_000);
+  });
+});
+
 describe('A tar archive with long names', () => {
   test.each([
     ['a name', { name: 'a'.repeat(4_096) }], ['a deep name', { name: `${'a/'.repeat(255)}a` }],
