@@ -37,7 +37,8 @@ export const nobody = 'SKEP_EXECUTION=nobody';
 /**
  * Kills the processes of an execution until two passes in a row find none that it may kill: the processes in the session of its leader
  * (id `$1`, start time `$2`), those with its mark `$3` in their environment, and their descendants. Processes with the mark `$4` are killed
- * only in its session. Processes in the session `$5`, if given, are not killed. Exits with 1 if some remain.
+ * only in its session. Processes in the session `$5`, if given, are not killed. Exits with 1 if the last pass found some that it may not
+ * kill. Processes that replace themselves faster than a pass can remain unseen.
  */
 export const killing = `
 pid=$1 start=$2 mark=$3 spared=$4 kept=$5
@@ -48,17 +49,21 @@ has_text() {
   done <"/proc/$1/environ"; } 2>/dev/null
   return 1
 }
-# Sets candidates to the environments that may contain the mark. Fails in a shell that reads in blocks, such as bash, and without grep or
-# room for a process. dash and busybox read byte by byte, which takes seconds for hundreds of processes. In them, \`command\` keeps a failed
-# fork from ending the script. The environment of grep itself is the last that it reads: with it in the list, grep has read all of them.
-find_candidates() {
+# Sets marked to the environments that contain the mark, and not the one that spares a process. Fails in a shell that reads in blocks, such
+# as bash, and without grep or room for a process. dash and busybox read byte by byte, which takes seconds for hundreds of processes, or for
+# large environments. In them, \`command\` keeps a failed fork from ending the script. The last file of each list shows that grep has read
+# all of them: its own environment, which has the mark, and an empty file, which does not. This does not hold for a replaced grep, but who
+# can replace it can replace this shell, too. Without -z, -F of busybox reads only to a NUL.
+find_marked() {
   [ -z "$BASH_VERSION" ] || return 1
-  candidates=
-  command eval 'candidates=$(PATH=/usr/bin:/bin _skep_mark="$mark" grep -l -e "$mark" /proc/[0-9]*/environ /proc/self/environ)' 2>/dev/null
-  case $candidates in */proc/self/environ) ;; *) return 1;; esac
+  marked=
+  command eval 'marked=$(PATH=/usr/bin:/bin _skep_mark="$mark" grep -l -z -F -e "$mark" /proc/[0-9]*/environ /proc/self/environ)' 2>/dev/null
+  case $marked in */proc/self/environ) ;; *) return 1;; esac
+  command eval 'marked=$(PATH=/usr/bin:/bin grep -L -z -F -e "$spared" $marked /dev/null)' 2>/dev/null
+  case $marked in */dev/null) ;; *) return 1;; esac
 }
 kill_all() {
-  find_candidates || candidates=all
+  find_marked || marked=unknown
   members=' ' others=
   for file in /proc/[0-9]*/stat; do
     { read -r stat < "$file"; } 2>/dev/null || continue
@@ -93,7 +98,7 @@ kill_all() {
 }
 is_known() { case $known in *" $1 "*) return 0;; esac; return 1; }
 is_marked() {
-  case $candidates in all|*"/proc/$1/environ"*) has_text "$1" "$mark" && ! has_text "$1" "$spared";; *) return 1;; esac
+  case $marked in unknown) has_text "$1" "$mark" && ! has_text "$1" "$spared";; *"/proc/$1/environ"*) ;; *) return 1;; esac
 }
 known=' ' session_is_own=1 quiet=0 rounds=0
 [ "$pid" != none ] || session_is_own=
