@@ -139,7 +139,7 @@ boundary=$base
     if [ -n "$base" ] && [ -n "$head" ]; then
       g rev-list --boundary "$base..$head" >"$work/range"
       # Without commits since the base, the last one is older than that.
-      boundary=$({ echo "$base"; sed -n 's/^-//p' "$work/range"; grep -q '^[^-]' "$work/range" || echo "$head"; } | sort -u)
+      boundary=$({ echo "$base"; sed -n 's/^-//p' "$work/range"; [ -n "$(sed -n '/^[^-]/p' "$work/range")" ] || echo "$head"; } | sort -u)
     fi
   fi
   g rev-parse "$from^{tree}" "$to^{tree}" "$tree" $boundary

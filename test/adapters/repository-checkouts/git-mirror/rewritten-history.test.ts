@@ -1,8 +1,8 @@
-import { writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
-import type { WorkTree } from '../../../contracts/work-tree.ts';
+import { executeIn, type WorkTree } from '../../../contracts/work-tree.ts';
 import { list, reasonOf, take } from './snapshot-support.ts';
 import { commits, createScene, never, open } from './support.ts';
 
@@ -58,4 +58,19 @@ test.each([
   const request = { author: { name: 'A', email: 'a@example.com' }, message: 'all', at: 0 };
   expect(await reasonOf(snapshot.commit(request, never))).toEqual({ code: 'history_rewritten' });
   expect(snapshot.head).not.toBe(base);
+});
+
+test('a commit after the start can be published from an image without grep', async () => {
+  const scene = await createScene(commits(2));
+  const mirror = scene.mirror();
+  const tree = await open(mirror, scene.request);
+  await writeFile(join(tree.folder, 'new file'), 'new\n');
+  await commit(tree.git);
+  const programs = join(tree.folder, '.git/programs');
+  await mkdir(programs);
+  await writeFile(join(programs, 'grep'), '#!/bin/sh\nexit 127\n', { mode: 0o755 });
+  const path = `PATH=${programs}:${process.env['PATH'] ?? ''}`;
+  await using snapshot = await mirror.takeSnapshot({ base: tree.commit, run: (command) => executeIn(tree.folder, ['env', path, ...command]) }, never);
+  const request = { author: { name: 'A', email: 'a@example.com' }, message: 'all', at: 0 };
+  expect(await snapshot.commit(request, never)).toBe(snapshot.head);
 });
