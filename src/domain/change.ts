@@ -122,7 +122,9 @@ export interface ChangeReasonData {
   no_repository: None;
   /** The sandbox does not have git, or a standard tool. */
   git_missing: None;
-  /** The start point or the repository is gone, or the commits to publish do not descend from the start point. */
+  /** The sandbox does not have the start point, or its repository, any more. */
+  start_commit_missing: None;
+  /** The commits to publish do not descend from the start point. Earlier versions of Skep: also for a missing start point. */
   history_rewritten: None;
   /** Such as those of a repository inside the work tree. */
   files_left_out: None;

@@ -63,7 +63,7 @@ export interface RepositoryCheckouts {
   /**
    * Takes a snapshot of a checked-out work tree, with uncommitted changes and without ignored files. Changes nothing there. Checks that the
    * received data is complete and bounded. The last commit need not descend from the base. Throws {@link SnapshotRefusal}, such as
-   * `history_rewritten` if the base is gone, what `run` throws, or `signal.reason`. The snapshot must be disposed of.
+   * `start_commit_missing` if the base is gone, what `run` throws, or `signal.reason`. The snapshot must be disposed of.
    */
   takeSnapshot(request: SnapshotRequest, signal: AbortSignal): Promise<WorkTreeSnapshot>;
 

@@ -219,15 +219,15 @@ export const snapshotCases: readonly CheckoutCase[] = [
     },
   ],
   [
-    'a snapshot fails with history_rewritten if the base commit is gone',
+    'a snapshot fails with start_commit_missing if the base commit is gone',
     async (stage) => {
       if (stage.traits.workTree === 'files') return;
       const tree = await stage.open(await stage.publish(description));
       await rm(join(tree.folder, '.git'), { recursive: true });
-      assert.equal(await reasonOf(take(stage, tree)), 'history_rewritten');
-      assert.equal(await reasonOf(stage.checkouts.listChanges(requestFor(tree), never)), 'history_rewritten');
+      assert.equal(await reasonOf(take(stage, tree)), 'start_commit_missing');
+      assert.equal(await reasonOf(stage.checkouts.listChanges(requestFor(tree), never)), 'start_commit_missing');
       await runGit(tree.folder, ['init', '-q']);
-      assert.equal(await reasonOf(take(stage, tree)), 'history_rewritten');
+      assert.equal(await reasonOf(take(stage, tree)), 'start_commit_missing');
     },
   ],
   [

@@ -152,9 +152,12 @@ export const executionReasons = {
 export const changeReasons = {
   no_repository: () => 'It has no repository, the repository is not there yet, or an earlier version of Skep started it.',
   git_missing: () => 'Its sandbox lacks git or a standard tool. Use an image that has git.',
+  start_commit_missing: () =>
+    'Its sandbox does not have the commit that it started from, or its git repository, any more. '
+    + 'Fetch the commit there, or get its files as a tar (format=archive).',
   history_rewritten: () =>
-    'The commit that it started from is not in the history of its branch any more, or its sandbox has no repository any more. '
-    + 'Restore the history in its sandbox, for example with git rebase, or get its files as a tar (format=archive).',
+    'The commit that it started from is not in the history of its branch any more. '
+    + 'Restore the history in its sandbox, for example with git rebase, or get its changes as a patch (format=patch).',
   files_left_out: () =>
     'Some work is left out: files that git could not read, changes in a git repository inside the work tree, '
     + 'or commits of other branches, tags, stashes or work trees.',

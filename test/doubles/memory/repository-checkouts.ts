@@ -59,7 +59,7 @@ export function createMemoryCheckouts(): MemoryCheckouts {
     const execution = await run(['tar', '-c', ...(leftOut === null ? [] : [`--exclude=./${leftOut}/*`]), '.'], signal);
     try {
       const [after, exitCode] = await raceSignal(Promise.all([filesIn(execution.stdout), execution.exited]), signal);
-      if (before === undefined || exitCode !== 0) throw new SnapshotRefusal({ code: 'history_rewritten' });
+      if (before === undefined || exitCode !== 0) throw new SnapshotRefusal({ code: 'start_commit_missing' });
       return snapshotOf(base, before, after, pushed);
     } finally {
       await execution.kill();

@@ -24,6 +24,6 @@ test('if the last changes of an archived conversation cannot be kept, its sandbo
   const stays = expect.stringContaining(`So its sandbox ${sandbox} stays.`);
   expect(archived).toMatchObject({ code: 1, stdout: expect.stringMatching(/archived +RUNNING/), stderr: stays });
   expect(object(await scene.call('GET', talk.path))).toMatchObject({
-    sandbox_status: 'RUNNING', status_detail: stays, status_reason: { code: 'changes_not_kept', cause: { code: 'history_rewritten' }, sandbox_id: sandbox },
+    sandbox_status: 'RUNNING', status_detail: stays, status_reason: { code: 'changes_not_kept', cause: { code: 'start_commit_missing' }, sandbox_id: sandbox },
   });
 });

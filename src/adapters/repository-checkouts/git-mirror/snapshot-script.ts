@@ -191,7 +191,7 @@ export function refusalOf(exitCode: number | null, output: string): SnapshotRefu
   if (exitCode === 0) return null;
   const cause = new Error(`the command ended with ${exitCode ?? 'no exit code'}: ${output}`);
   if (exitCode === exitCodes.noGit || exitCode === 126 || exitCode === 127) return new SnapshotRefusal({ code: 'git_missing' }, { cause });
-  if (exitCode === exitCodes.noBase) return new SnapshotRefusal({ code: 'history_rewritten' }, { cause });
+  if (exitCode === exitCodes.noBase) return new SnapshotRefusal({ code: 'start_commit_missing' }, { cause });
   if (/promisor remote/u.test(output)) return new SnapshotRefusal({ code: 'history_incomplete' }, { cause });
   return new SnapshotRefusal({ code: 'snapshot_failed', exitCode, ...(output !== '' && { output }) }, { cause });
 }
