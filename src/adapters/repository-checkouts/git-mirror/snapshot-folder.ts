@@ -71,8 +71,9 @@ export function patchOf(snapshot: SnapshotFolder, paths: readonly string[] | nul
 /** Returns git's patterns for these paths only. A literal path would match all files in a folder of that name, too. */
 function exactly(paths: readonly string[]): string[] {
   const patterns = paths.map((path) => path.replaceAll(/^.|[*?[\\]/gsu, '\\$&'));
-  // Git also takes each pattern as a literal path.
-  const others = patterns.filter((pattern) => !paths.includes(pattern)).map((name) => `:(top,exclude,literal)${name}`);
+  // Git also takes each pattern as a literal path, and a literal path as all files in a folder of that name.
+  const isAsked = (name: string): boolean => paths.some((path) => path === name || path.startsWith(`${name}/`));
+  const others = patterns.filter((pattern) => !isAsked(pattern)).map((name) => `:(top,exclude,literal)${name}`);
   return [...patterns.map((pattern) => `:(top,glob)${pattern}`), ...others];
 }
 
