@@ -38,7 +38,10 @@ export function parseYamlFrontMatter(text: string): FrontMatter {
   }
 }
 
-/** Numbers that JSON does not have, or that its readers would round, become the text in the document: large integers, `.inf`, `.nan`. */
+/**
+ * Integers that are not safe and numbers that are not finite become the text in the document. Other numbers are rounded, as readers of JSON
+ * do it.
+ */
 function keepAsWritten(document: Document): void {
   visit(document, {
     Scalar(_, node) {
