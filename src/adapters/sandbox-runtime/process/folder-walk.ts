@@ -9,7 +9,7 @@ import { bytesOf, type TarName } from '../tar.ts';
  */
 export interface Folder extends AsyncDisposable {
   readonly handle: FileHandle;
-  readonly within: (name: string) => string;
+  readonly within: (name: string) => Buffer;
 }
 
 const flags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
@@ -23,8 +23,8 @@ export const chunkBytes = 256 * 1024;
 /** Opens a directory, but not through a link. Rejects with a system error if there is none. */
 export async function openFolder(path: string | Buffer): Promise<Folder> {
   const handle = await open(path, flags);
-  const base = process.platform === 'linux' ? `/proc/self/fd/${handle.fd}` : String(path);
-  return { handle, within: (name) => `${base}/${name}`, [Symbol.asyncDispose]: () => handle.close() };
+  const base = process.platform === 'linux' ? `/proc/self/fd/${handle.fd}` : path;
+  return { handle, within: (name) => joinBytes(base, Buffer.from(name)), [Symbol.asyncDispose]: () => handle.close() };
 }
 
 /** Returns the path of a name in a directory. Names are bytes: if they are not UTF-8, a string of them is the path of nothing. */
