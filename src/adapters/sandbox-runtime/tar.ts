@@ -142,7 +142,7 @@ function toEntry({ header }: Entry, content: AsyncIterable<Uint8Array>): TarEntr
 
 /** Returns the header of an entry. The parts in `below` are the start of its name. */
 export function tarHeader(entry: TarEntry, below: TarName): TarHeader {
-  const nameOf = (parts: TarName): Buffer => bytesOf([...below, ...parts].join('/'));
+  const nameOf = (parts: readonly string[]): Buffer => bytesOf([...below, ...parts].join('/'));
   const common = { name: nameOf(entry.parts), mode: entry.mode, mtime: entry.modifiedAt };
   if (entry.kind === 'directory') return { ...common, name: nameOf([...entry.parts, '']), type: 'directory' };
   if (entry.kind === 'file') return { ...common, type: 'file', size: entry.size };
@@ -150,14 +150,19 @@ export function tarHeader(entry: TarEntry, below: TarName): TarHeader {
   return { ...common, type: 'link', linkname: nameOf(entry.target) };
 }
 
-/**
- * The parts of a name in a tar, relative to the target directory, with one character per byte, because names need not be UTF-8. No part is
- * `..`.
- */
-export type TarName = readonly string[];
+/** A part of a name in a tar, with one character per byte, because names need not be UTF-8. It is not `..`. */
+export type TarPart = string & { readonly [ofBytes]: true };
+declare const ofBytes: unique symbol;
+
+/** The parts of a name in a tar, relative to the target directory. */
+export type TarName = readonly TarPart[];
 
 export function tarName(parts: readonly string[]): TarName {
-  return parts.map((part) => Buffer.from(part).toString('latin1'));
+  return parts.map((part) => Buffer.from(part).toString('latin1')).filter(isPart);
+}
+
+function isPart(bytes: string): bytes is TarPart {
+  return bytes !== '' && bytes !== '.';
 }
 
 export function bytesOf(name: string): Buffer {
@@ -169,7 +174,7 @@ export function textOf(parts: TarName): string {
   return bytesOf(parts.join('/')).toString();
 }
 
-const quoted = (name: string): string => quotedName(textOf([name]));
+const quoted = (name: string): string => quotedName(bytesOf(name).toString());
 
 /** The limit of Linux for a path. */
 const maxBytes = 4_095;
@@ -182,8 +187,8 @@ function checkedName(name: string, what: 'name' | 'target'): TarName {
   if (name.length > maxBytes) refuse(`is longer than ${maxBytes} bytes`);
   if (name.startsWith('/')) refuse('is absolute; it must be relative to the directory');
   if (name.includes('\0')) refuse('holds a NUL character');
-  const parts = name.split('/').filter((part) => part !== '' && part !== '.');
-  if (parts.includes('..')) refuse('leads out of the directory');
+  const parts = name.split('/').filter(isPart);
+  if (parts.some((part) => part === '..')) refuse('leads out of the directory');
   if (parts.length > maxParts) refuse(`has more than ${maxParts} parts`);
   return parts;
 }

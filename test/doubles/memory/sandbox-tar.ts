@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import { quotedName, refusedFiles } from '../../../src/adapters/sandbox-runtime/sandbox-path.ts';
-import { type TarEntry, tarHeader, type TarName, tarName, textOf, throughLink } from '../../../src/adapters/sandbox-runtime/tar.ts';
+import { bytesOf, type TarEntry, tarHeader, type TarName, tarName, textOf, throughLink } from '../../../src/adapters/sandbox-runtime/tar.ts';
 import { tarEnd, tarEntry } from '../../../src/adapters/shared/packed-tar.ts';
 import { Failure } from '../../../src/domain/failure.ts';
 import type { MemoryFiles } from './sandbox-files.ts';
@@ -20,7 +20,7 @@ export async function unpack(files: MemoryFiles, directory: string, entries: Asy
       throw refusedFiles('archive', `${quotedName(textOf(entry.parts))} is there as something else; remove that first`);
     const { mode, modifiedAt } = entry;
     if (entry.kind === 'directory') files.put(path, { kind: 'directory', mode, modifiedAt });
-    else if (entry.kind === 'symlink') files.put(path, { kind: 'symlink', mode, modifiedAt, target: textOf([entry.target]) });
+    else if (entry.kind === 'symlink') files.put(path, { kind: 'symlink', mode, modifiedAt, target: bytesOf(entry.target).toString() });
     else if (entry.kind === 'file') files.put(path, { kind: 'file', mode, modifiedAt, content: await gather(entry.content) });
     else {
       requireParents(files, directory, entry.target);
