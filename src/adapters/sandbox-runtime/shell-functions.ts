@@ -57,9 +57,9 @@ has_text() {
 find_marked() {
   [ -z "$BASH_VERSION" ] || return 1
   marked=
-  command eval 'marked=$(PATH=/usr/bin:/bin _skep_mark="$mark" grep -l -z -F -e "$mark" /proc/[0-9]*/environ /proc/self/environ)' 2>/dev/null
+  command eval 'marked=$(PATH=/usr/bin:/bin _skep_mark="$mark" grep -lzF -e "$mark" /proc/[0-9]*/environ /proc/self/environ)' 2>/dev/null
   case $marked in */proc/self/environ) ;; *) return 1;; esac
-  command eval 'marked=$(PATH=/usr/bin:/bin grep -L -z -F -e "$spared" $marked /dev/null)' 2>/dev/null
+  command eval 'marked=$(PATH=/usr/bin:/bin grep -LzF -e "$spared" $marked /dev/null)' 2>/dev/null
   case $marked in */dev/null) ;; *) return 1;; esac
 }
 kill_all() {

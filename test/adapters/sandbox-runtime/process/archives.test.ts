@@ -8,6 +8,11 @@ import { tarEntries } from '../../../../src/adapters/sandbox-runtime/tar.ts';
 import { tarEnd, tarEntry } from '../../../../src/adapters/shared/packed-tar.ts';
 import { never } from '../../../contracts/sandbox-runtime-harness.ts';
 
+async function* archive(): AsyncGenerator<Uint8Array> {
+  yield* tarEntry({ name: Buffer.from('\xE9/file', 'latin1'), type: 'file' });
+  yield tarEnd;
+}
+
 test.runIf(process.platform === 'linux')('without /proc, a folder whose name is not UTF-8 is not another one with U+FFFD', async () => {
   const platform = Object.getOwnPropertyDescriptor(process, 'platform') ?? {};
   Object.defineProperty(process, 'platform', { value: 'freebsd' });
@@ -18,10 +23,6 @@ test.runIf(process.platform === 'linux')('without /proc, a folder whose name is 
   await symlink('../outside', join(top, 'workspace/\uFFFD'));
 
   await using root = await openFolder(join(top, 'workspace'));
-  const archive = async function* (): AsyncGenerator<Uint8Array> {
-    yield* tarEntry({ name: Buffer.from('\xE9/file', 'latin1'), type: 'file' });
-    yield tarEnd;
-  };
   await unpackBelow(root, tarEntries(ReadableStream.from(archive()), never));
   expect(await readdir(join(top, 'outside'))).toEqual([]);
   const folder = Buffer.concat([Buffer.from(join(top, 'workspace/')), Buffer.from([0xe9])]);
