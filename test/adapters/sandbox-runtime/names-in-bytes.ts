@@ -29,6 +29,7 @@ async function namesIn(archive: ReadableStream<Uint8Array>): Promise<string[]> {
 export async function requireNamesInBytes(runtime: SandboxRuntime, id: string): Promise<void> {
   const deep = `d\xE9ep/${'l\xF6ng'.repeat(30)}`;
   const headers: TarHeader[] = [
+    { name: bytes('d\xE9ep/'), type: 'directory' }, { name: bytes(`${deep}/`), type: 'directory' },
     { name: bytes(`${deep}/caf\xE9`), type: 'file' },
     { name: 'link', type: 'symlink', linkname: bytes('caf\xE9.txt') },
     { name: bytes('hard\xFF'), type: 'link', linkname: bytes(`${deep}/caf\xE9`) },
@@ -46,8 +47,11 @@ export async function requireNamesInBytes(runtime: SandboxRuntime, id: string): 
 /** Names that are not UTF-8 obey the same rules: none leads through a link. */
 export async function requireNoWayThroughLinks(runtime: SandboxRuntime, id: string): Promise<void> {
   await runtime.putFiles(id, '/workspace', tarOf([{ name: bytes('w\xE9g'), type: 'symlink', linkname: '/tmp' }]), never);
+  const directory: TarHeader = { name: bytes('w\xE9g/'), type: 'directory' };
   for (const name of ['w\xE9g/a', 'w\xE9g/\xFF/a']) {
-    await assert.rejects(runtime.putFiles(id, '/workspace', tarOf([{ name: bytes(name), type: 'file' }]), never), (error) =>
-      isFailureOf(error, 'invalid_request'), name);
+    for (const before of [[], [directory]]) {
+      await assert.rejects(runtime.putFiles(id, '/workspace', tarOf([...before, { name: bytes(name), type: 'file' }]), never), (error) =>
+        isFailureOf(error, 'invalid_request'), name);
+    }
   }
 }

@@ -195,8 +195,11 @@ class ParentDirectories {
   }
 
   async #kindOf(parent: TarName, parts: TarName): Promise<'directory' | 'to be made'> {
-    // The engine's stat takes only UTF-8. If the archive's entry for the directory finds a link in its place, the engine refuses it.
-    if (!isUtf8(bytesOf(parent.join('/')))) return 'to be made';
+    // The engine's stat takes only UTF-8. To make a directory that is there would change its mode, owner and time.
+    if (!isUtf8(bytesOf(parent.join('/')))) {
+      const hint = 'so it is not known whether it is there; put an entry for this directory into the archive, before those in it';
+      throw refusedFiles('archive', `the name ${quotedName(textOf(parent))} is not UTF-8, ${hint}`);
+    }
     const found = await this.#files.stat(posix.join(this.#base, textOf(parent)));
     if (found === null) return 'to be made';
     if (found.type === 'directory') return 'directory';

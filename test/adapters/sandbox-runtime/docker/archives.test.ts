@@ -1,4 +1,7 @@
+import assert from 'node:assert/strict';
 import { afterAll, expect, test } from 'vitest';
+import { tarEntry } from '../../../../src/adapters/shared/packed-tar.ts';
+import { isFailureOf } from '../../../../src/domain/failure.ts';
 import { never } from '../../../contracts/sandbox-runtime-harness.ts';
 import { tarOf } from '../../../contracts/sandbox-runtime-streams.ts';
 import { describeWithDocker, images } from '../../../support/docker.ts';
@@ -17,6 +20,9 @@ describeWithDocker('An archive of a Docker container', () => {
     await runtime.start(launch, () => {}, never);
     await requireNamesInBytes(runtime, launch.id);
     await requireNoWayThroughLinks(runtime, launch.id);
+    // The archive has no entry for this directory, which keeps its mode.
+    const below = ReadableStream.from(tarEntry({ name: Buffer.from('d\xE9ep/file', 'latin1'), type: 'file' }));
+    await assert.rejects(runtime.putFiles(launch.id, '/workspace/\u00FCp', below, never), (error) => isFailureOf(error, 'invalid_request'));
   });
   test('may have many files in the deepest directory that is allowed', { timeout: 60_000 }, async () => {
     const runtime = engine.open();
