@@ -81,7 +81,7 @@ const rows: Rows = {
   proxy_off: [409, {}],
   freeze_unsupported: [409, { runtime }],
   conversation_not_ready: [409, { id: conversationId, reason: { code: 'start_failed', cause: null } }],
-  conversation_changes_unavailable: [409, { id: conversationId, reason: { code: 'history_rewritten' } }],
+  conversation_changes_unavailable: [409, { id: conversationId, reason: { code: 'start_commit_missing' } }],
   conversation_publish_refused: [409, { id: conversationId, branch: 'main', reason: { code: 'default_branch' } }],
   listing_unsupported: [409, { provider, listing: 'branches' }],
   pull_requests_unsupported: [409, { provider: 'local' }],
