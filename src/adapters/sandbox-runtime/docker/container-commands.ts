@@ -229,6 +229,8 @@ export class ContainerCommands {
   async #refused(id: string, message: string): Promise<HostExecution> {
     await this.#runningContainer(id, this.#engine.closed);
     if (isForkError(message)) throw unavailable({ code: 'process_limit_reached' });
+    // Errors of this class are not of the image: the engine could not reach its containerd, which starts processes.
+    if (message.endsWith(': unavailable')) throw unavailable('its containerd does not answer; see the log of the engine', new Error(message));
     if (/no such file or directory|not found/i.test(message)) {
       return refusedExecution(127, 'the image has no /bin/sh, which running a command in its sandboxes needs');
     }

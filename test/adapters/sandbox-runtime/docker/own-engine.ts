@@ -20,6 +20,8 @@ export interface OwnEngine {
   start(...options: readonly string[]): Promise<void>;
   /** SIGTERM ends its containers in good order; SIGKILL leaves them behind. */
   stop(signal: 'SIGTERM' | 'SIGKILL'): Promise<void>;
+  /** Kills its containerd. The engine answers on, and starts another one some seconds later. */
+  killContainerd(): Promise<void>;
   /** Removes it and all that it ever started, what it does not know of any more included. */
   close(): Promise<void>;
 }
@@ -56,11 +58,20 @@ export async function createOwnEngine(): Promise<OwnEngine> {
     await docker.ping();
   }
 
+  const containerdPid = async (): Promise<number> =>
+    Number(await readFile(at('exec/containerd/containerd.pid'), 'utf8').catch(() => '0'));
+
+  async function killContainerd(): Promise<void> {
+    const containerd = await containerdPid();
+    await kill([containerd]);
+    await until(() => isAlive(containerd), (alive) => !alive, startMs);
+  }
+
   async function stop(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
     const stopped = daemon;
     daemon = undefined;
     if (stopped === undefined || stopped.exitCode !== null || stopped.signalCode !== null) return;
-    const containerd = Number(await readFile(at('exec/containerd/containerd.pid'), 'utf8').catch(() => '0'));
+    const containerd = await containerdPid();
     stopped.kill(signal);
     await once(stopped, 'exit');
     await until(() => isAlive(containerd), (alive) => !alive, startMs);
@@ -104,7 +115,7 @@ export async function createOwnEngine(): Promise<OwnEngine> {
     await close().catch(() => {});
     throw error;
   }
-  return { docker, host: `unix://${at('sock')}`, start, stop, close };
+  return { docker, host: `unix://${at('sock')}`, start, stop, killContainerd, close };
 }
 
 /** Somebody else may have removed it, or be about to. */

@@ -1,0 +1,35 @@
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { createDockerRuntime } from '../../../../src/adapters/sandbox-runtime/docker/index.ts';
+import { describeWithDocker } from '../../../support/docker.ts';
+import { shell } from '../../../support/sandbox-programs.ts';
+import { until } from '../../../support/until.ts';
+import { createOwnEngine, type OwnEngine, whyNoOwnEngine } from './own-engine.ts';
+import { launchOf } from './programs.ts';
+
+const never = new AbortController().signal;
+const absent = await whyNoOwnEngine();
+if (absent !== null) console.warn(`SKIPPED an engine without its containerd: ${absent}.`);
+
+describeWithDocker('A Docker engine whose containerd does not answer', () => {
+  describe.skipIf(absent !== null)('with a private engine', () => {
+    let engine: OwnEngine;
+    beforeAll(async () => {
+      engine = await createOwnEngine();
+    });
+    afterAll(() => engine.close());
+
+    test('runs no command, says so, and runs it later', { timeout: 120_000 }, async () => {
+      const runtime = createDockerRuntime({ deployment: 'main', host: engine.host, env: {}, stopGraceMs: 1_000 });
+      onTestFinished(() => runtime.close());
+      const { id } = await runtime.start(launchOf(shell('exec sleep 100000')), () => {}, never);
+      const start = { executionId: 'exec-1', command: ['echo', 'ran'], stdin: false, tty: null };
+      await engine.killContainerd();
+      const refused = { code: 'runtime_unavailable', context: { runtime: 'docker' } };
+      await expect(runtime.executions.start(id, start, never)).rejects.toMatchObject(refused);
+      await expect(runtime.executions.start(id, { ...start, stdin: true }, never)).rejects.toMatchObject(refused);
+      await expect(runtime.executions.open(id, { executionId: 'agent', command: ['cat'] }, never)).rejects.toMatchObject(refused);
+      await until(() => runtime.executions.start(id, start, never).then(() => true, () => false), (isStarted) => isStarted, 60_000);
+      expect(await runtime.executions.ended(id, start.executionId, never)).toMatchObject({ status: 'exited', exitCode: 0, durable: true });
+    });
+  });
+});
