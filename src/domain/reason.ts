@@ -61,6 +61,7 @@ export interface ReasonData extends ChangeReasonData, ExecutionReasonData, Param
   too_large: { readonly limit: string };
   disk_full: None;
   process_limit_reached: None;
+  command_not_begun: Cause;
   locked: None;
   /** Without an id, the whole store is damaged, or a part without one. */
   damaged: { readonly recordId?: string };

@@ -88,7 +88,8 @@ export interface SandboxExecutions {
    * Starts the command. Returns when it has begun. Does nothing if the id was started before, so a call can be repeated if its response was
    * lost. If the command can't be run, it exits with 126 or 127, and its standard error says why. If the sandbox has no room for its
    * processes, it does not run: `runtime_unavailable` with the reason `process_limit_reached`. The caller of a first start then has to
-   * remove what is left of it. Further failures: `sandbox_not_running`, `invalid_request` (the working directory).
+   * remove what is left of it. With the reason `command_not_begun`, it does not run either, and nothing is left of it. Further failures:
+   * `sandbox_not_running`, `invalid_request` (the working directory).
    */
   start(sandboxId: string, start: ExecutionStart, signal: AbortSignal): Promise<ExecutionState>;
 

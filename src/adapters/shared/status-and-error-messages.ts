@@ -39,6 +39,7 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   too_large: ({ limit }) => `The result is too large. The limit is ${limit}.`,
   disk_full: () => 'The disk is full.',
   process_limit_reached: () => 'The sandbox has no room for another process. End some of them, or raise resources.pids of its spec.',
+  command_not_begun: ({ cause }) => withCause('The command did not begin.', cause),
   locked: () => 'Another program has locked it.',
   damaged: ({ recordId }) => `${recordId === undefined ? 'Its data' : `The record ${recordId}`} is damaged. Restore it from a backup.`,
 

@@ -27,7 +27,8 @@ const limitRetryAfterSeconds = 10;
  * Runs a command in a running sandbox, and returns its record when it has begun. The record is written first, so that no command runs
  * without a record. Counts as activity. Throws `sandbox_not_found`, `sandbox_not_running`, `sandbox_busy`, `execution_limit_reached`,
  * `idempotency_conflict`, `execution_not_found` (the same claim ran it before, and it was deleted), `runtime_unavailable` or
- * `runtime_timeout`. After the last two, the command may run nevertheless, unless the reason is `process_limit_reached`.
+ * `runtime_timeout`. After the last two, the command may run nevertheless, unless the reason is `process_limit_reached` or
+ * `command_not_begun`.
  */
 export async function runExecution(
   deps: ExecutionUseCaseDeps, caller: Caller | null, sandboxId: string, request: RunExecutionRequest,
@@ -67,11 +68,12 @@ async function startNew(
     const { store, runtime, reconciler } = deps;
     // After an unexpected error the start is over, unless this process ends. If the runtime can't say what runs, a sweep asks again.
     if (!isFailure(error) && !reconciler.closing.aborted) await reconciler.refresh(execution, sandbox, false).catch(() => {});
-    // The runtime refused the command, so it does not run. After other failures it may run.
-    const isFull = isFailureOf(error, 'runtime_unavailable') && error.context.reason.code === 'process_limit_reached';
+    const reason = isFailureOf(error, 'runtime_unavailable') ? error.context.reason.code : null;
     // What the start left behind would take up room.
-    if (isFull) await runtime.executions.remove(sandbox.instanceId, execution.id).catch(() => {});
-    if (isFull || isFailureOf(error, 'sandbox_not_running', 'invalid_request')) await store.executions.withdraw(execution.id);
+    if (reason === 'process_limit_reached') await runtime.executions.remove(sandbox.instanceId, execution.id).catch(() => {});
+    // The command certainly does not run. After other failures it may run.
+    const isOver = reason === 'process_limit_reached' || reason === 'command_not_begun';
+    if (isOver || isFailureOf(error, 'sandbox_not_running', 'invalid_request')) await store.executions.withdraw(execution.id);
     throw error;
   }
 }

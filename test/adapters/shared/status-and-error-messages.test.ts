@@ -28,6 +28,7 @@ const examples: Examples = {
   too_large: { limit: '100 pages' },
   disk_full: none,
   process_limit_reached: none,
+  command_not_begun: { cause: { code: 'unreachable' } },
   locked: none,
   damaged: { recordId: 'sb-1' },
   unknown_sandbox_spec: { specId: 'nodes' },

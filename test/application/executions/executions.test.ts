@@ -109,7 +109,7 @@ test.each([[false, 'lost'], [true, 'running']])('after an unexpected error of a 
   expect(items).toMatchObject([{ status, begun: after, statusReason: after ? null : { code: 'execution_not_started' } }]);
 });
 
-test('an execution in a sandbox that does not run, or has no room for it, is refused and leaves no record', async () => {
+test('an execution in a sandbox that does not run, or has no room for it, or where it did not begin, is refused and leaves no record', async () => {
   const { world, skep, executions, sandboxId } = await started();
   await skep.sandboxes.pause('ann', sandboxId, 'freeze');
   expect(await codeOf(executions.run('ann', sandboxId, request(['echo'])))).toBe('sandbox_not_running');
@@ -117,8 +117,10 @@ test('an execution in a sandbox that does not run, or has no room for it, is ref
   // The record still says that it runs.
   world.engine.freeze(sandboxId);
   await expect(executions.run('ann', sandboxId, request(['echo'], { claim }))).rejects.toMatchObject({ code: 'sandbox_not_running', context: { id: sandboxId, status: 'PAUSED' } });
-  world.faults.calls.set('start', { error: new Failure('runtime_unavailable', { ...unavailable.context, reason: { code: 'process_limit_reached' } }) });
-  expect(await codeOf(executions.run('ann', sandboxId, request(['echo'])))).toBe('runtime_unavailable');
+  for (const reason of [{ code: 'process_limit_reached' }, { code: 'command_not_begun', cause: unavailable.context.reason }] as const) {
+    world.faults.calls.set('start', { error: new Failure('runtime_unavailable', { ...unavailable.context, reason }) });
+    expect(await codeOf(executions.run('ann', sandboxId, request(['echo'], { claim })))).toBe('runtime_unavailable');
+  }
   expect([(await executions.list('ann', sandboxId, { after: null, limit: 9 })).items, await world.store.executions.findClaim(claim)]).toEqual([[], null]);
 });
 

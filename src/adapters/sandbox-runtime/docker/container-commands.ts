@@ -10,7 +10,7 @@ import { raceSignal } from '../../shared/timeout.ts';
 import type { HostExecution, Supervise } from '../execution-host.ts';
 import { refusedExecution, whyUnrunnable } from '../execution-streams.ts';
 import { sandboxPath } from '../sandbox-path.ts';
-import { isForkError } from '../script-result.ts';
+import { notBegun, refusedBy } from './command-refusals.ts';
 import { type Engine, findContainer, statusOf, unavailable } from './engine.ts';
 import { OwnExecution, runInContainer, type StartedExecution, type Unfrozen } from './execution.ts';
 import { type Beginning, ExecutionOutput } from './execution-output.ts';
@@ -86,7 +86,9 @@ export class ContainerCommands {
   async #begin(id: string, request: ExecutionRequest, form: ExecutionForm, signal: AbortSignal): Promise<HostExecution> {
     const workingDir = request.workingDir === undefined ? null : sandboxPath(request.workingDir, 'workingDir');
     const unrunnable = whyUnrunnable(request);
-    const found = await this.#runningContainer(id, signal);
+    const found = await this.#runningContainer(id, signal).catch((error: unknown) => {
+      throw form.kept?.supervise === undefined ? error : notBegun(error);
+    });
     if (unrunnable !== null) return refusedExecution(126, unrunnable);
     // What an earlier process left, for example git in the same work tree, ends before the first command begins.
     await this.#clear(found);
@@ -228,13 +230,7 @@ export class ContainerCommands {
 
   async #refused(id: string, message: string): Promise<HostExecution> {
     await this.#runningContainer(id, this.#engine.closed);
-    if (isForkError(message)) throw unavailable({ code: 'process_limit_reached' });
-    // Errors of this class are not of the image: the engine could not reach its containerd, which starts processes.
-    if (message.endsWith(': unavailable')) throw unavailable('its containerd does not answer; see the log of the engine', new Error(message));
-    if (/no such file or directory|not found/i.test(message)) {
-      return refusedExecution(127, 'the image has no /bin/sh, which running a command in its sandboxes needs');
-    }
-    return refusedExecution(126, message === '' ? 'the engine could not begin it' : message);
+    return refusedBy(message);
   }
 
   async #runningContainer(id: string, signal: AbortSignal): Promise<Docker.ContainerInspectInfo> {

@@ -49,6 +49,10 @@ describeWithDocker('The connection to the Docker engine', () => {
     expect(woken.size).toBe(0);
     way.cut();
     await expect(runtime.inspect(killed.id)).rejects.toMatchObject({ code: 'runtime_unavailable' });
+    const start = { executionId: 'exec-1', command: ['true'], stdin: false, tty: null };
+    await expect(runtime.executions.start(killed.id, start, never)).rejects.toMatchObject({
+      code: 'runtime_unavailable', context: { reason: { code: 'command_not_begun', cause: { code: 'explained' } } },
+    });
     await engine.container(killed.id).kill();
     await engine.container(removed.id).remove({ force: true });
     way.mend();

@@ -24,7 +24,7 @@ describeWithDocker('A Docker engine whose containerd does not answer', () => {
       const { id } = await runtime.start(launchOf(shell('exec sleep 100000')), () => {}, never);
       const start = { executionId: 'exec-1', command: ['echo', 'ran'], stdin: false, tty: null };
       await engine.killContainerd();
-      const refused = { code: 'runtime_unavailable', context: { runtime: 'docker' } };
+      const refused = { code: 'runtime_unavailable', context: { reason: { code: 'command_not_begun' } } };
       await expect(runtime.executions.start(id, start, never)).rejects.toMatchObject(refused);
       await expect(runtime.executions.start(id, { ...start, stdin: true }, never)).rejects.toMatchObject(refused);
       await expect(runtime.executions.open(id, { executionId: 'agent', command: ['cat'] }, never)).rejects.toMatchObject(refused);
