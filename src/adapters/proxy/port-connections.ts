@@ -132,6 +132,8 @@ const idleMs = 4000;
 export class PortAgent extends Agent {
   readonly url: URL;
   readonly #isCurrentAddress: () => Promise<boolean>;
+  /** The check of the address that all failed connects at this time share. */
+  #checkAfterFailure: Promise<boolean> | null = null;
 
   constructor(url: URL, isCurrentAddress: () => Promise<boolean>) {
     super({ keepAlive: true, timeout: idleMs, scheduling: 'lifo' });
@@ -151,8 +153,22 @@ export class PortAgent extends Agent {
       socket.destroy();
       callback?.(error, socket);
     };
-    socket.once('error', failed);
-    socket.once('connect', () => void this.#check(socket, failed, callback));
+    const refused = (refusal: Error): void => void this.#explain(refusal, failed);
+    socket.once('error', refused);
+    socket.once('connect', () => {
+      socket.off('error', refused).once('error', failed);
+      void this.#check(socket, failed, callback);
+    });
+  }
+
+  /** Fails with the reason of a failed connect: another sandbox has the address, the runtime does not answer either, or the refusal. */
+  async #explain(refusal: Error, failed: (error: Error) => void): Promise<void> {
+    this.#checkAfterFailure ??= this.#isCurrentAddress().finally(() => (this.#checkAfterFailure = null));
+    try {
+      failed((await this.#checkAfterFailure) ? refusal : new PortMoved());
+    } catch (error) {
+      failed(error instanceof Error ? error : refusal);
+    }
   }
 
   async #check(socket: Socket, failed: (error: Error) => void, callback: Callback | undefined): Promise<void> {

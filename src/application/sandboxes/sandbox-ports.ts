@@ -101,7 +101,10 @@ export async function notePortActivity({ store, clock }: SandboxUseCaseDeps, san
   return { ...sandbox, lastActiveAt: now };
 }
 
-/** Returns true if the sandbox still has the address. Call it after connecting: the runtime may reuse addresses for other sandboxes. */
+/**
+ * Returns true if the sandbox still has the address. Call it after connecting, since the runtime may reuse addresses for other sandboxes,
+ * and after a failed connect. Throws the failures of the runtime.
+ */
 export async function isPortAddress({ runtime }: SandboxUseCaseDeps, opened: OpenPort): Promise<boolean> {
   const { state, exposedUrls } = await runtime.inspect(opened.sandbox.instanceId);
   return state === 'running' && exposedUrls.some(({ url }) => url === opened.url);

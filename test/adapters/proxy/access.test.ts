@@ -1,8 +1,10 @@
 import { once } from 'node:events';
 import { createConnection } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { WebSocket } from 'ws';
+import { Failure } from '../../../src/domain/failure.ts';
 import { object } from '../../support/client.ts';
 import { until } from '../../support/until.ts';
 import { codeOf, cookieOf, open, send, type SendOptions, withKey } from './send.ts';
@@ -56,6 +58,19 @@ describe('a request for a port', () => {
     const fetched = await send(port, byPath('/', 8001), withKey(key, { Accept: 'text/html', 'Sec-Fetch-Mode': 'cors' }));
     expect(codeOf(fetched)).toBe('port_closed');
     expect(codeOf(await send(port, byPath('/broken'), withKey(key)))).toBe('port_closed');
+  });
+
+  test('is a 503 if the port refuses the connection because the runtime is down, which is asked once for many requests', async () => {
+    const failure = new Failure('runtime_unavailable', { runtime: 'docker', reason: { code: 'unreachable' }, retryAfterSeconds: 5 });
+    const down = async (): Promise<boolean> => await Promise.reject(failure);
+    const asked = vi.spyOn(world.skep.sandboxes, 'isPortAddress').mockImplementation(() => sleep(200).then(down));
+    try {
+      const answers = await Promise.all([1, 2, 3].map(() => send(port, byPath('/', 8001), withKey(key))));
+      expect(answers.map((answer) => [answer.status, codeOf(answer)])).toEqual(answers.map(() => [503, 'runtime_unavailable']));
+      expect(asked).toHaveBeenCalledTimes(1);
+    } finally {
+      asked.mockRestore();
+    }
   });
 
   test('is a 502 that says so if the program does not send valid HTTP', async () => {
