@@ -36,8 +36,11 @@ export type ReadinessReporter = ReturnType<typeof readinessReporter>;
 const storeKeptMs = 1000;
 const othersKeptMs = 10_000;
 
-/** A part that takes longer to answer is reported as not answering until its answer arrives. */
-const answerWithinMs = 500;
+/** The store, and each other part, is reported as not answering if it takes longer. Other parts can need several slow requests. */
+const storeWithinMs = 500;
+const othersWithinMs = 5000;
+/** How long a report waits for a part that has answered before. Then it shows the earlier answer. */
+const waitMs = 500;
 
 /**
  * Returns a function that reports whether the server is ready. Anyone can call it without a key. The server is ready if its store works;
@@ -45,7 +48,7 @@ const answerWithinMs = 500;
  * paths of the host.
  */
 export function readinessReporter(skep: Skep): (options?: { readonly isDetailed?: boolean }) => Promise<ReadinessReport> {
-  const watches = skep.parts.map((part) => ({ ...part, answers: monitor(part, skep, part.part === 'store' ? storeKeptMs : othersKeptMs) }));
+  const watches = skep.parts.map((part) => ({ ...part, answers: monitor(part, skep) }));
   return async ({ isDetailed = false } = {}) => {
     const parts = await Promise.all(watches.map(async ({ part, adapter, answers }) => {
       const { ok, detail, refusal } = await answers();
@@ -66,16 +69,21 @@ function problemText(refusal: CheckResult['refusal']): string {
 const abandonAfterMs = 10_000;
 
 /** Runs one check of the part at a time and reuses the result for a while. Logs when the part stops or starts to answer. */
-function monitor({ part, adapter, check }: Component, { clock, logger }: Skep, keptMs: number): () => Promise<CheckResult> {
+function monitor({ part, adapter, check }: Component, { clock, logger }: Skep): () => Promise<CheckResult> {
+  const [keptMs, withinMs] = part === 'store' ? [storeKeptMs, storeWithinMs] : [othersKeptMs, othersWithinMs];
+  const late = { ok: false, detail: `no answer within ${withinMs} ms` };
+  let last: CheckResult | null = null;
   let asked: { readonly at: number; keptUntil: number; readonly answer: Promise<CheckResult> } | null = null;
-  let lastOk = true;
-  const note = ({ ok, refusal, ...details }: CheckResult & { readonly error?: unknown }): void => {
+  const note = (result: CheckResult & { readonly error?: unknown }): void => {
+    const { ok, refusal, ...details } = result;
+    const lastOk = last?.ok ?? true;
     if (lastOk && !ok) logger.warn({ part, adapter, ...details }, `a part ${problemText(refusal)}`);
     if (!lastOk && ok) logger.info({ part, adapter, ...details }, 'a part answers again');
-    lastOk = ok;
+    last = result;
   };
   const ask = async (at: number): Promise<CheckResult> => {
-    const result = await check().catch((error: unknown) => ({ ok: false, detail: 'the check failed', error }));
+    const cancel = clock.after(withinMs, () => asked?.at === at && note(late));
+    const result = await check().catch((error: unknown) => ({ ok: false, detail: 'the check failed', error })).finally(cancel);
     // A late answer is ignored if a new check has started.
     if (asked?.at !== at) return result;
     note(result);
@@ -85,11 +93,9 @@ function monitor({ part, adapter, check }: Component, { clock, logger }: Skep, k
   return async () => {
     const now = clock.now();
     if (asked === null || now >= asked.keptUntil) asked = { at: now, keptUntil: now + abandonAfterMs, answer: ask(now) };
-    const result = await waitAtMost(clock, Math.max(0, asked.at + answerWithinMs - now), asked.answer);
-    if (result !== null) return result;
-    const late = { ok: false, detail: `no answer within ${answerWithinMs} ms` };
-    note(late);
-    return late;
+    const leftMs = Math.max(0, asked.at + withinMs - now);
+    const result = await waitAtMost(clock, last === null ? leftMs : Math.min(leftMs, waitMs), asked.answer);
+    return result ?? (leftMs > waitMs ? last : null) ?? late;
   };
 }
 
