@@ -178,21 +178,22 @@ export class DurableExecutions implements SandboxExecutions {
     const { line, rest } = await readFirstLine(execution, signal);
     const [how, ...tools] = line === null ? ['refused'] : line.split(' ');
     if (how === 'exists') return execution.stdin.close().then(() => this.state(sandboxId, start.executionId));
-    if (how === 'no-terminal') return this.#startTerminal(sandboxId, start, signal);
+    const missing: Reason = tools[0] === 'full' ? { code: 'disk_full' } : { code: 'execution_tools_missing', tools };
+    if (how === 'no-terminal') return this.#startTerminal(sandboxId, start, missing, signal);
     if (how === 'durable') execution.outlive();
     // If the script could not run at all, its standard error contains the reason.
-    const reason = { attached: { code: 'execution_tools_missing', tools }, refused: { code: 'execution_attached' } } as const;
+    const reason = { attached: missing, refused: { code: 'execution_attached' } } as const;
     const { stdin, stderr, exited } = execution;
     const whole = { stdin, stdout: rest, stderr, exited, kill: () => execution.kill() };
     return this.#keep(sandboxId, start, whole, how === 'attached' || how === 'refused' ? reason[how] : null);
   }
 
-  async #startTerminal(sandboxId: string, start: ExecutionStart, signal: AbortSignal): Promise<ExecutionState> {
+  async #startTerminal(sandboxId: string, start: ExecutionStart, notDurable: Reason, signal: AbortSignal): Promise<ExecutionState> {
     if (this.#host.launchTerminal === undefined) {
       throw new Failure('invalid_request', { problems: [{ argument: 'tty', reason: { code: 'terminal_unsupported' } }] });
     }
     const execution = await this.#host.launchTerminal(sandboxId, start, signal);
-    return this.#keep(sandboxId, start, execution, { code: 'execution_tools_missing', tools: ['script'] });
+    return this.#keep(sandboxId, start, execution, notDurable);
   }
 
   #keep(sandboxId: string, start: ExecutionStart, execution: AttachedExecution['execution'], notDurable: Reason | null): ExecutionState {

@@ -49,7 +49,7 @@ if [ "$_skep_in" = kept ]; then
   while IFS= read -r _skep_line && [ -n "$_skep_line" ]; do _skep_vars="$_skep_vars$_skep_line$_skep_nl"; done
 fi
 if [ -n "$_skep_tty" ]; then
-  for _skep_tool in script stty tty; do command -v $_skep_tool >/dev/null || { printf 'no-terminal\\n'; exit; }; done
+  for _skep_tool in script stty tty; do command -v $_skep_tool >/dev/null || { printf 'no-terminal %s\\n' $_skep_tool; exit; }; done
 fi
 for _skep_tool in ${tools.join(' ')}; do command -v $_skep_tool >/dev/null || _skep_missing="$_skep_missing $_skep_tool"; done
 # Needs no process: in a sandbox without room for one, a repeated start must still find the command.
@@ -69,8 +69,14 @@ if [ -z "$_skep_missing" ]; then
   else _skep_missing=" $_skep_base"
   fi
 fi
+if [ "$_skep_missing" = " $_skep_base" ]; then
+  # The shell itself may not say why it can't write.
+  case $(export LC_ALL=C; { mkdir "$_skep_base.$$" && printf 1 | dd of="$_skep_base.$$/1"; } 2>&1; rm -rf "$_skep_base.$$") in
+    *'o space left'*|*'quota exceeded'*) _skep_missing=' full';;
+  esac
+fi
 if [ -n "$_skep_missing" ]; then
-  [ -z "$_skep_tty" ] || { printf 'no-terminal\\n'; exit; }
+  [ -z "$_skep_tty" ] || { printf 'no-terminal%s\\n' "$_skep_missing"; exit; }
   printf 'attached%s\\n' "$_skep_missing"
   [ -z "$_skep_fallback" ] || export "$_skep_fallback"
   _skep_go "$@"
@@ -184,7 +190,8 @@ export interface SupervisorContext {
 
 /**
  * Returns the command that runs a command durably. The first line of its output (after that of `announce`) is `durable`, `exists` (started
- * before), `no-terminal`, or `attached` with the tools that are missing. If `attached`, it runs the command and keeps nothing.
+ * before), or `no-terminal` or `attached` with the tools that are missing, or with `full` if the disk is full. If `attached`, it runs the
+ * command and keeps nothing.
  */
 export function supervisorCommand(
   { command, executionId, stdin, tty }: ExecutionStart, context: SupervisorContext, keepsInput = false,
