@@ -35,7 +35,7 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
   stop.addEventListener('abort', () => {
     logger.info({ signal: stop.reason }, 'shutting down: active requests finish, and sandboxes stay; a second Ctrl-C stops at once');
     setTimeout(() => {
-      logger.error({ limit_ms: config.shutdownTimeout }, 'the shutdown took too long; the remaining requests are cut off');
+      logger.error({ limit_ms: config.shutdownTimeout }, 'the shutdown took too long; requests and calls that are still open are cut off');
       destination.flushSync();
       process.exit(1);
     }, config.shutdownTimeout).unref();
