@@ -1,7 +1,7 @@
 import { pipeline } from 'node:stream/promises';
 import { z } from 'zod';
 import type { Skep } from '../../application/skep.ts';
-import type { OwnerScope } from '../../domain/principal.ts';
+import type { Principal } from '../../domain/principal.ts';
 import { type AnyProblem, detailOf, problemOf, httpStatusOf } from '../http/problems.ts';
 import type { RequestContext } from '../http/request-context.ts';
 
@@ -86,7 +86,7 @@ const endOfStream = 0b10;
 
 export interface ServiceCall {
   readonly skep: Skep;
-  readonly scope: OwnerScope;
+  readonly caller: Principal;
   readonly sandboxId: string;
   readonly templateId: string;
   /** Returns the absolute path of one that may be relative to the working directory of the sandbox. */

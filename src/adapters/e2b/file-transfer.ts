@@ -12,8 +12,8 @@ import { ConnectError, type ServiceCall } from './connect-protocol.ts';
 
 /** Sends a file of the sandbox. */
 export async function download(call: ServiceCall, { response }: RequestContext, path: string): Promise<void> {
-  const { skep, scope, sandboxId, ends, resolve } = call;
-  const { file, content } = await skep.files.read(scope, sandboxId, resolve(path), wholeFile, ends);
+  const { skep, caller, sandboxId, ends, resolve } = call;
+  const { file, content } = await skep.files.read(caller, sandboxId, resolve(path), wholeFile, ends);
   response.set({ 'Content-Type': 'application/octet-stream', 'Content-Length': String(file.size) });
   await pipeline(content, response);
 }
@@ -38,7 +38,7 @@ export async function upload(call: ServiceCall, context: RequestContext, path: s
     const absolute = call.resolve(target);
     if (written.has(absolute)) throw new ConnectError('invalid_argument', `The form has more than one file for ${absolute}.`);
     written.add(absolute);
-    const file = await call.skep.files.write(call.scope, call.sandboxId, absolute, content, {}, call.ends);
+    const file = await call.skep.files.write(call.caller, call.sandboxId, absolute, content, {}, call.ends);
     return { name: posix.basename(file.path), type: 'file', path: file.path };
   };
   requireWholeBody(context.request, 'gzip');

@@ -42,9 +42,9 @@ function presentEntry({ path, type, size, mode, modifiedAt, target, owner }: Fil
 const noTarget: ReadonlySet<string> = new Set(['file_not_found', 'wrong_file_type', 'invalid_request']);
 
 /** As in E2B, a link has the type and the mode of what it leads to, if there is something. */
-async function presentFollowed({ skep, scope, sandboxId, ends }: ServiceCall, entry: FileEntry): Promise<object> {
+async function presentFollowed({ skep, caller, sandboxId, ends }: ServiceCall, entry: FileEntry): Promise<object> {
   if (entry.type !== 'symlink') return presentEntry(entry);
-  const found = await skep.files.stat(scope, sandboxId, entry.path, true, ends).catch((error: unknown) => {
+  const found = await skep.files.stat(caller, sandboxId, entry.path, true, ends).catch((error: unknown) => {
     if (!isFailure(error) || !noTarget.has(error.code)) throw error;
   });
   const { type, mode } = found ?? entry;
@@ -68,8 +68,8 @@ function permissionsOf(mode: number): string {
   return Array.from('rwxrwxrwx', (letter, at) => ((mode >> (8 - at)) & 1 ? letter : '-')).join('');
 }
 
-async function listEntries({ skep, scope, sandboxId, ends }: ServiceCall, path: string, depth: number): Promise<readonly FileEntry[]> {
-  const { items, next } = await skep.files.list(scope, sandboxId, path, { depth, after: null, limit: maxEntries }, ends);
+async function listEntries({ skep, caller, sandboxId, ends }: ServiceCall, path: string, depth: number): Promise<readonly FileEntry[]> {
+  const { items, next } = await skep.files.list(caller, sandboxId, path, { depth, after: null, limit: maxEntries }, ends);
   if (next === null) return items;
   throw new ConnectError('invalid_argument', `The directory has more than ${maxEntries} entries. Choose a smaller one, or less depth.`);
 }
@@ -123,7 +123,7 @@ async function startWatch(call: ServiceCall, { path, recursive }: z.output<typeo
 /** Reads the directory again. Returns the changes, with paths relative to it, and the watch for the next reading. */
 async function readChanges(call: ServiceCall, watch: Watch) {
   // A sandbox that is not running changes no files, and reading one would read an archive.
-  if ((await call.skep.sandboxes.get(call.scope, call.sandboxId)).status !== 'RUNNING') return { changes: [], next: watch };
+  if ((await call.skep.sandboxes.get(call.caller, call.sandboxId)).status !== 'RUNNING') return { changes: [], next: watch };
   const known = await readEntries(call, watch);
   const changes = [...changesBetween(watch.known, known)].map(([path, type]) => ({ name: posix.relative(watch.directory, path), type }));
   return { changes, next: { ...watch, known } };
@@ -180,25 +180,25 @@ export const createFilesystemService = (): Service => ({
   ...watcherMethods(),
   WatchDir: streamOf(watched, watchDir),
   Stat: callOf(path, async (call, { path }) => {
-    const { skep, scope, sandboxId, ends, resolve } = call;
-    return { entry: await presentFollowed(call, await skep.files.stat(scope, sandboxId, resolve(path), false, ends)) };
+    const { skep, caller, sandboxId, ends, resolve } = call;
+    return { entry: await presentFollowed(call, await skep.files.stat(caller, sandboxId, resolve(path), false, ends)) };
   }),
-  MakeDir: callOf(path, async ({ skep, scope, sandboxId, ends, resolve }, { path }) => {
-    const { directory, isNew } = await skep.files.makeDirectory(scope, sandboxId, resolve(path), ends);
+  MakeDir: callOf(path, async ({ skep, caller, sandboxId, ends, resolve }, { path }) => {
+    const { directory, isNew } = await skep.files.makeDirectory(caller, sandboxId, resolve(path), ends);
     if (!isNew) throw new ConnectError('already_exists', 'The directory exists already.');
     return { entry: presentEntry(directory) };
   }),
   Move: callOf(moved, async (call, { source, destination }) => {
-    const { skep, scope, sandboxId, ends, resolve } = call;
-    return { entry: await presentFollowed(call, await skep.files.move(scope, sandboxId, resolve(source), resolve(destination), ends)) };
+    const { skep, caller, sandboxId, ends, resolve } = call;
+    return { entry: await presentFollowed(call, await skep.files.move(caller, sandboxId, resolve(source), resolve(destination), ends)) };
   }),
   ListDir: callOf(path.extend({ depth: z.int().min(0).default(1) }), async (call, { path, depth }) => {
     const entries = await listEntries(call, call.resolve(path), Math.min(Math.max(1, depth), maxDepth));
     return { entries: await presentList(call, entries) };
   }),
   // As in E2B, also removes a directory with all its content, and succeeds if nothing is there.
-  Remove: callOf(path, async ({ skep, scope, sandboxId, ends, resolve }, { path }) => {
-    await skep.files.remove(scope, sandboxId, resolve(path), true, ends).catch((error: unknown) => {
+  Remove: callOf(path, async ({ skep, caller, sandboxId, ends, resolve }, { path }) => {
+    await skep.files.remove(caller, sandboxId, resolve(path), true, ends).catch((error: unknown) => {
       if (!isFailureOf(error, 'file_not_found')) throw error;
     });
     return {};

@@ -3,7 +3,6 @@ import { posix } from 'node:path';
 import { Router } from 'express';
 import { z } from 'zod';
 import { Failure } from '../../domain/failure.ts';
-import { scopeOf } from '../../domain/principal.ts';
 import type { SandboxStatus } from '../../domain/sandbox.ts';
 import { type AnyProblem, problemOf, httpStatusOf } from '../http/problems.ts';
 import type { HttpHandler, RequestContext } from '../http/request-context.ts';
@@ -131,9 +130,9 @@ const maxTimeoutMs = 2 ** 31 - 1;
 async function accessTo(context: RequestContext, id: string, digest: string, user: string, form: Form): Promise<Access> {
   const { skep: { auth, sandboxes }, http, request } = context;
   context.sandboxId = id;
-  context.caller = await http.authenticator.authenticateDigest(digest);
-  const scope = scopeOf(context.principal);
-  const { status, spec } = await sandboxes.get(scope, id);
+  const caller = await http.authenticator.authenticateDigest(digest);
+  context.caller = caller;
+  const { status, spec } = await sandboxes.get(caller, id);
   if (user !== '' && user !== defaultUser && user !== spec.isolation.user) {
     const known = spec.isolation.user === null ? 'the user of its image' : JSON.stringify(spec.isolation.user);
     const advice = 'Leave the user out, or set isolation.user in the sandbox spec.';
@@ -142,7 +141,7 @@ async function accessTo(context: RequestContext, id: string, digest: string, use
   const timeout = headerOf(request, 'connect-timeout-ms') ?? '';
   const identify = async (): Promise<unknown> => await auth.authenticateDigest?.(digest);
   return {
-    skep: context.skep, scope, sandboxId: id, templateId: spec.id, resolve: (path) => posix.resolve(spec.workingDir, path),
+    skep: context.skep, caller, sandboxId: id, templateId: spec.id, resolve: (path) => posix.resolve(spec.workingDir, path),
     timeoutMs: /^[1-9]\d{0,9}$/.test(timeout) ? Math.min(Number(timeout), maxTimeoutMs) : null,
     ends: form === 'call' ? context.closed : form === 'stream' ? context.openStream(identify) : context.openTransfer(identify),
     status,

@@ -33,11 +33,11 @@ function pidOf({ id }: Pick<ExecutionRecord, 'id'>): number {
 
 const pageSize = 100;
 
-async function listAll({ skep, scope, sandboxId }: ServiceCall): Promise<ExecutionRecord[]> {
+async function listAll({ skep, caller, sandboxId }: ServiceCall): Promise<ExecutionRecord[]> {
   const all: ExecutionRecord[] = [];
   let after = null;
   do {
-    const page = await skep.executions.list(scope, sandboxId, { after, limit: pageSize });
+    const page = await skep.executions.list(caller, sandboxId, { after, limit: pageSize });
     all.push(...page.items);
     after = page.next;
   } while (after !== null);
@@ -53,7 +53,7 @@ async function find(call: ServiceCall, { process: { pid } }: Selected): Promise<
 
 async function findRunning(call: ServiceCall, message: Selected): Promise<ExecutionRecord> {
   const found = await find(call, message);
-  const execution = await call.skep.executions.get(call.scope, call.sandboxId, found.id);
+  const execution = await call.skep.executions.get(call.caller, call.sandboxId, found.id);
   if (execution.status !== 'running') throw new ConnectError('not_found', `The process with the pid ${pidOf(found)} has ended.`);
   return execution;
 }
@@ -61,18 +61,18 @@ async function findRunning(call: ServiceCall, message: Selected): Promise<Execut
 /** Runs a command. Reports its output and its end. The command keeps running if the client leaves. */
 async function* start(call: ServiceCall, { process, pty, stdin }: z.output<typeof startMessage>): AsyncGenerator<object, void> {
   const { cmd, args, envs, cwd } = process;
-  const { skep, scope, sandboxId, templateId, timeoutMs } = call;
+  const { skep, caller, sandboxId, templateId, timeoutMs } = call;
   const env = { ...envs, E2B_SANDBOX: 'true', E2B_SANDBOX_ID: sandboxId, E2B_TEMPLATE_ID: templateId };
   const workingDir = cwd === '' ? null : call.resolve(cwd);
-  const execution = await skep.executions.run(scope, sandboxId, {
+  const execution = await skep.executions.run(caller, sandboxId, {
     command: [cmd, ...args], env, workingDir, timeoutMs, stdin: stdin || pty !== undefined, tty: pty?.size ?? null,
   });
   yield* follow(call, execution, workingDir);
 }
 
 /** Throws `invalid_argument` if the directory does not exist. E2B checks this before the start, which would take twice as long here. */
-async function requireDirectory({ skep, scope, sandboxId, ends }: ServiceCall, path: string): Promise<void> {
-  const found = await skep.files.stat(scope, sandboxId, path, true, ends).catch((error: unknown) => {
+async function requireDirectory({ skep, caller, sandboxId, ends }: ServiceCall, path: string): Promise<void> {
+  const found = await skep.files.stat(caller, sandboxId, path, true, ends).catch((error: unknown) => {
     if (!isFailureOf(error, 'file_not_found')) throw error;
   });
   if (found?.type !== 'directory') throw new ConnectError('invalid_argument', `The working directory ${path} does not exist.`);
@@ -83,21 +83,21 @@ const notRunCode = 126;
 
 /** Reports the kept output of a command, its further output, and its end. */
 async function* follow(call: ServiceCall, execution: ExecutionRecord, workingDir: string | null = null): AsyncGenerator<object, void> {
-  const { skep, scope, sandboxId, ends } = call;
+  const { skep, caller, sandboxId, ends } = call;
   const { id, tty } = execution;
   yield { event: { start: { pid: pidOf(execution) } } };
   const open = async (stream: 'stdout' | 'stderr'): Promise<ReadableStream<Uint8Array>> =>
-    (await skep.executions.output(scope, sandboxId, id, { stream, after: null, follow: true, hold: true }, ends)).bytes;
+    (await skep.executions.output(caller, sandboxId, id, { stream, after: null, follow: true, hold: true }, ends)).bytes;
   try {
     const stdout = await open('stdout');
     const outputs = tty ? { pty: stdout } : { stdout, stderr: await open('stderr') };
     for await (const data of merged(outputs)) yield { event: { data } };
   } catch (error) {
     // While a sandbox is being removed, its runtime reports other errors. Throws `sandbox_not_found`.
-    await skep.sandboxes.get(scope, sandboxId);
+    await skep.sandboxes.get(caller, sandboxId);
     throw error;
   }
-  const { status, exitCode, statusReason } = await skep.executions.get(scope, sandboxId, id);
+  const { status, exitCode, statusReason } = await skep.executions.get(caller, sandboxId, id);
   if (statusReason?.code === 'execution_timed_out') throw new ConnectError('deadline_exceeded', sentenceOf(statusReason));
   if (status !== 'exited') throw new ConnectError('unavailable', statusReason === null ? 'It is lost.' : sentenceOf(statusReason));
   if (exitCode === notRunCode && workingDir !== null) await requireDirectory(call, workingDir);
@@ -131,7 +131,7 @@ async function list(call: ServiceCall): Promise<object> {
 async function write(call: ServiceCall, message: Selected, chunk: Buffer | undefined, close: boolean): Promise<object> {
   const { id } = await findRunning(call, message);
   const content = ReadableStream.from<Uint8Array>(chunk === undefined ? [] : [chunk]);
-  await call.skep.executions.write(call.scope, call.sandboxId, id, content, close, call.ends);
+  await call.skep.executions.write(call.caller, call.sandboxId, id, content, close, call.ends);
   return {};
 }
 
@@ -147,7 +147,7 @@ async function writeStream(call: ServiceCall, messages: AsyncGenerator<z.output<
   const content = async function* content(): AsyncGenerator<Uint8Array, void> {
     for await (const { data } of messages) yield data?.input.stdin ?? data?.input.pty ?? Buffer.alloc(0);
   };
-  await call.skep.executions.write(call.scope, call.sandboxId, id, ReadableStream.from(content()), false, call.ends);
+  await call.skep.executions.write(call.caller, call.sandboxId, id, ReadableStream.from(content()), false, call.ends);
   return {};
 }
 
@@ -161,7 +161,7 @@ export const processService: Service = {
   List: callOf(z.object({}), list),
   Update: callOf(selected.extend({ pty: size.optional() }), async (call, message) => {
     const { id } = await findRunning(call, message);
-    if (message.pty !== undefined) await call.skep.executions.resize(call.scope, call.sandboxId, id, message.pty.size);
+    if (message.pty !== undefined) await call.skep.executions.resize(call.caller, call.sandboxId, id, message.pty.size);
     return {};
   }),
   SendInput: callOf(selected.extend({ input }), async (call, message) =>
@@ -170,7 +170,7 @@ export const processService: Service = {
   CloseStdin: callOf(selected, async (call, message) => write(call, message, undefined, true)),
   SendSignal: callOf(selected.extend({ signal }), async (call, message) => {
     const { id } = await findRunning(call, message);
-    await call.skep.executions.signal(call.scope, call.sandboxId, id, message.signal);
+    await call.skep.executions.signal(call.caller, call.sandboxId, id, message.signal);
     return {};
   }),
 };

@@ -4,11 +4,7 @@ import { clientAddress } from './authentication.ts';
 import type { RequestContext } from './request-context.ts';
 import type { AnyProblem } from './problems.ts';
 
-const maxLogged = 200;
-
-function shortened(text: string): string {
-  return text.length > maxLogged ? `${text.slice(0, maxLogged)}...` : text;
-}
+const maxLoggedPath = 200;
 
 /** Returns the key of a request: that of the caller, or a known one that was refused. */
 export function keyFields(caller: Principal | null, problem: AnyProblem | null) {
@@ -25,7 +21,7 @@ export function logRequest(context: RequestContext): void {
     request_id: context.requestId,
     method: request.method,
     route: context.operation?.path ?? null,
-    path: shortened(path),
+    path: path.length > maxLoggedPath ? `${path.slice(0, maxLoggedPath)}...` : path,
     ...(sandboxId !== null && { sandbox: sandboxId }),
     // The resource that the request created.
     ...(created !== undefined && { created: String(created) }),

@@ -82,7 +82,7 @@ export class AgentProcess {
   /** True if its output has ended, without a kill that succeeded. Then only the runtime knows whether it still runs. */
   async isEndUncertain(): Promise<boolean> {
     if (!this.durable || !this.#outputEnded) return false;
-    return await (this.#killing ?? Promise.reject(new Error('it was not killed'))).then(() => false, () => true);
+    return this.#killing === null || (await this.#killing.then(() => false, () => true));
   }
 
   /** The number of bytes that the agent has read and written in complete lines. */

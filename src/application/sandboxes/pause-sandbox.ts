@@ -1,4 +1,4 @@
-import { type Caller, type OwnerScope, scopeOf, userIdOf } from '../../domain/principal.ts';
+import { type Caller, userIdOf } from '../../domain/principal.ts';
 import { Failure } from '../../domain/failure.ts';
 import { longestLifeMs, withMaxLife } from '../../domain/idle-policy.ts';
 import { applyTransition, nextVersion, reasonOfRequest, stopFrozenByUser } from '../../domain/sandbox-lifecycle.ts';
@@ -24,11 +24,10 @@ export interface PauseOptions {
 export async function pauseSandbox(
   deps: SandboxUseCaseDeps, caller: Caller, id: string, asked?: PauseKind, { removesTimeout = false }: PauseOptions = {},
 ): Promise<Sandbox> {
-  const scope = scopeOf(caller);
   const userId = userIdOf(caller);
   const { name: runtime, capabilities: { freeze: canFreeze } } = deps.runtime;
   for (;;) {
-    const found = await getSandbox(deps.store, scope, id);
+    const found = await getSandbox(deps.store, caller, id);
     const sandbox = removesTimeout ? withoutTimeout(deps, found) : found;
     const { status } = sandbox;
     const now = deps.clock.now();
@@ -39,7 +38,7 @@ export async function pauseSandbox(
     }
     if (asked === 'stop' && sandbox.pauseKind === 'freeze' && (status === 'PAUSED' || status === 'PAUSING')) {
       if (!(await writeSandbox(deps, sandbox, stopFrozenByUser(sandbox, userId, now), 'user', userId))) continue;
-      if (status === 'PAUSED') return await awaitStop(deps, scope, id);
+      if (status === 'PAUSED') return await awaitStop(deps, caller, id);
     } else if (status === 'PAUSED') {
       return sandbox;
     } else if (status !== 'PAUSING') {
@@ -50,7 +49,7 @@ export async function pauseSandbox(
       if (next === null) throw new Failure('sandbox_not_running', { id, status });
       if (!(await writeSandbox(deps, sandbox, next, 'user', userId))) continue;
     }
-    const paused = await reconcileUntil(deps, scope, id, 'PAUSED');
+    const paused = await reconcileUntil(deps, caller, id, 'PAUSED');
     // If the runtime refused to stop a sandbox that it had frozen, it is PAUSED, but not as asked.
     if (asked !== 'stop' || paused.status !== 'PAUSED' || paused.pauseKind !== 'freeze') return paused;
   }
@@ -64,9 +63,9 @@ function withoutTimeout({ specs }: SandboxUseCaseDeps, sandbox: Sandbox): Sandbo
 
 /** Waits until a frozen sandbox is stopped. Its record is PAUSED before and after, so only a failure shows that the stop failed. */
 async function awaitStop(
-  { store, clock, reconciler, answerWithinMs }: SandboxUseCaseDeps, scope: OwnerScope, id: string,
+  { store, clock, reconciler, answerWithinMs }: SandboxUseCaseDeps, caller: Caller, id: string,
 ): Promise<Sandbox> {
   const reconciled = await waitAtMost(clock, answerWithinMs, reconciler.reconcile(id));
   if (reconciled?.failure != null) throw reconciled.failure;
-  return await getSandbox(store, scope, id);
+  return await getSandbox(store, caller, id);
 }
