@@ -1,34 +1,127 @@
-const keptCharacters = 4096;
+import type { Clock } from '../../ports/clock.ts';
+import { waitAtMost } from '../timers.ts';
+import type { MemoryShare } from './agent-memory-limit.ts';
 
-/** The last characters of an output. */
-export class LastOutput {
-  text = '';
-  /** True if something before the text was dropped. */
-  isCut = false;
+/** How long after the agent's exit its session may take to read the next chunk. */
+const readWithinMs = 5000;
 
-  add(text: string): void {
-    this.isCut ||= this.text.length + text.length > keptCharacters;
-    // The part of a string keeps the whole string in memory, so it is copied.
-    this.text = new TextDecoder().decode(new TextEncoder().encode((this.text + text).slice(-keptCharacters)));
+/**
+ * `flowing`: the session gets each chunk that it reads.
+ * `held`: the next chunk waits, because the record has no turn for it yet.
+ * `ended`: there is nothing more, or it can't be read.
+ */
+type State = 'flowing' | 'held' | 'ended';
+
+/** The standard output of an agent, as its session reads it. Nothing is read ahead: if the session does not read, the agent has to wait. */
+export class AgentOutput {
+  readonly stream: ReadableStream<Uint8Array>;
+  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
+  readonly #memory: MemoryShare;
+  #state: State;
+  /** Resolves when the output is not held any more. Replaced when it is held again. */
+  #released = Promise.withResolvers<void>();
+  /** Resolves when the session has handled all chunks that it got. */
+  #handled = Promise.withResolvers<void>();
+  /** Resolves when the output has ended or is abandoned. */
+  readonly #over = Promise.withResolvers<void>();
+  #isAbandoned = false;
+  /** The number of bytes that the session got, also those of earlier processes. */
+  #offset: number;
+  #unhandledBytes = 0;
+
+  /** `began` is the offset at which an earlier process began a turn. Then the output is held at first. */
+  constructor(stdout: ReadableStream<Uint8Array>, memory: MemoryShare, began: number | null) {
+    this.#reader = stdout.getReader();
+    this.#memory = memory;
+    this.#state = began === null ? 'flowing' : 'held';
+    this.#offset = began ?? 0;
+    this.stream = new ReadableStream<Uint8Array>(
+      { pull: (controller) => this.#read(controller), cancel: (reason) => this.#cancel(reason) },
+      { highWaterMark: 0 },
+    );
   }
-}
 
-/** Reads the standard error of an agent to its end, so that its writer never blocks. */
-export class ErrorOutput extends LastOutput {
-  /** Resolves when the stream has ended. Never rejects. */
-  readonly ended: Promise<void>;
-
-  constructor(stream: ReadableStream<Uint8Array>) {
-    super();
-    this.ended = this.#drain(stream);
+  get hasEnded(): boolean {
+    return this.#state === 'ended';
   }
 
-  async #drain(stream: ReadableStream<Uint8Array>): Promise<void> {
-    const decoder = new TextDecoder();
-    try {
-      for await (const chunk of stream) this.add(decoder.decode(chunk, { stream: true }));
-    } catch {
-      // The connection failed. The text read before stays.
+  /** True if nobody needs it any more. This is not a state: abandoned output may still end, and ended output may be abandoned. */
+  get isAbandoned(): boolean {
+    return this.#isAbandoned;
+  }
+
+  /** The number of bytes that were handled. A turn that begins now begins here. */
+  get offset(): number {
+    return this.#offset - this.#unhandledBytes;
+  }
+
+  /** Sets how many bytes at the end are not handled, such as an incomplete line. */
+  setUnhandled(bytes: number): void {
+    this.#unhandledBytes = bytes;
+    this.#memory.setOutput('line', bytes);
+  }
+
+  /** Holds back all further output. Resolves when the earlier output is handled. */
+  async hold(): Promise<void> {
+    if (this.#state === 'flowing' && !this.#isAbandoned) {
+      this.#state = 'held';
+      this.#released = Promise.withResolvers();
     }
+    await Promise.race([this.#handled.promise, this.#over.promise]);
+  }
+
+  release(): void {
+    if (this.#state !== 'held') return;
+    this.#state = 'flowing';
+    this.#released.resolve();
+  }
+
+  /** Called if Skep ends or leaves the agent, or its session ends. The output is never held again. */
+  abandon(): void {
+    this.#isAbandoned = true;
+    this.#memory.close();
+    this.release();
+    this.#over.resolve();
+  }
+
+  /** Called after the agent's exit. A child process may keep the output open, so the session would wait for its end for ever. */
+  async endAfterExit(clock: Clock): Promise<void> {
+    // Waits while the output is held back, so that nothing is lost.
+    do await waitAtMost(clock, readWithinMs, this.#over.promise);
+    while (this.#state === 'held' || this.#memory.isHeldBack);
+    await this.#reader.cancel().catch(() => {});
+  }
+
+  async #read(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
+    // A new read means that the previous chunk is handled.
+    this.#memory.setOutput('chunk', 0);
+    this.#handled.resolve();
+    try {
+      const { value } = await this.#reader.read();
+      while (this.#state === 'held') await this.#released.promise;
+      if (value !== undefined) {
+        await this.#memory.waitForRoom(value.length);
+        this.#memory.setOutput('chunk', value.length);
+        this.#handled = Promise.withResolvers();
+        this.#offset += value.length;
+        return controller.enqueue(value);
+      }
+      this.#end();
+      controller.close();
+    } catch (error) {
+      this.#end();
+      throw error;
+    }
+  }
+
+  async #cancel(reason: unknown): Promise<void> {
+    this.abandon();
+    await this.#reader.cancel(reason);
+  }
+
+  #end(): void {
+    this.#state = 'ended';
+    this.#memory.close();
+    this.#over.resolve();
   }
 }

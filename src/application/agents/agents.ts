@@ -11,7 +11,8 @@ import type { Secrets } from '../../ports/secrets.ts';
 import { timeout, unlessAborted } from '../timers.ts';
 import type { AgentMemory } from './agent-memory-limit.ts';
 import { AgentProcess } from './agent-process.ts';
-import { LiveAgent, RedactingAgentClient } from './live-agent.ts';
+import { LiveAgent } from './live-agent.ts';
+import { RedactingAgentClient } from './redacting-agent-client.ts';
 import { redactorOf, resolveSecrets, type SecretRedactor } from '../secrets.ts';
 
 interface AgentsDeps {
@@ -159,7 +160,7 @@ export class Agents {
   ) {
     const { clock, memory } = this.#deps;
     const process = new AgentProcess(execution, redactor, clock, memory.share(), began);
-    const onHeld = (bytes: number): void => process.noteLine(bytes);
+    const onHeld = (bytes: number): void => process.output.setUnhandled(bytes);
     const onOtherOutput = (line: string): void => process.noteOtherOutput(line);
     const client = new RedactingAgentClient(redactor, () => this.onUnpromptedWork(conversationId));
     const mayRun = (): Promise<boolean> => this.#mayRun(sandbox, conversationId);

@@ -3,7 +3,8 @@ import { type Conversation, isEnded, type Message, type StartedMessage } from '.
 import type { Reason } from '../../../domain/reason.ts';
 import type { Sandbox } from '../../../domain/sandbox.ts';
 import type { AgentTurn } from '../../../ports/agent-protocol.ts';
-import type { LiveAgent, TurnClient } from '../../agents/live-agent.ts';
+import type { LiveAgent } from '../../agents/live-agent.ts';
+import type { TurnClient } from '../../agents/redacting-agent-client.ts';
 import { onAbort, retryThroughStoreOutage } from '../../timers.ts';
 import { type Change, changeConversation } from '../conversation-records.ts';
 import type { StepDeps } from '../conversation-reconciler.ts';
@@ -116,7 +117,7 @@ export class Turn {
   /** Resolves when the end is written. The signal ends the agent. A message that was not sent goes back into the queue. */
   async run(): Promise<void> {
     const { agent, earlier, signal, sandbox } = this.#params;
-    if (earlier === null && !(await this.#begin())) return agent.process.releaseOutput();
+    if (earlier === null && !(await this.#begin())) return agent.releaseOutput();
     // The next process sends the message.
     if (this.#isDetached) return await agent.detach();
     if (earlier !== null) this.#deps.conversationSandboxes.touch(sandbox);
@@ -160,7 +161,7 @@ export class Turn {
   async #prompt(): Promise<EndedTurn | null> {
     const { agent, signal } = this.#params;
     if (this.#cancelled !== null) {
-      agent.process.releaseOutput();
+      agent.releaseOutput();
       return { stopReason: 'cancelled', reason: null, actor: 'user', ...this.#cancelled };
     }
     using _ = onAbort(signal, () => void agent.kill());
@@ -233,7 +234,7 @@ export class Turn {
 
   async #requeue(): Promise<void> {
     const { queued, agent, conversation: { microagents } } = this.#params;
-    agent.process.releaseOutput();
+    agent.releaseOutput();
     await this.#change(({ turn, permission, queue, archivedAt }) => {
       if (turn?.messageId !== queued.messageId) return null;
       const ended = endTurnChange({ turn, permission, archivedAt }, 'interrupted', { code: 'message_requeued' }, 'skep');
