@@ -13,20 +13,24 @@ const maxReplayMs = 30_000;
 const workKinds: ReadonlySet<string> = new Set(['agent_message_chunk', 'agent_thought_chunk', 'tool_call']);
 
 /**
- * Passes updates and permission requests to the client while a turn runs. Between turns, work of the agent waits for the next turn. Drops
- * all others, such as the replay of a loaded session.
+ * `opening`: all updates are dropped, because they are the replay of a loaded session.
+ * `idle`: work of the agent waits for the next turn, and nothing more is read. Other updates are dropped.
+ * `turn`: updates and permission requests go to the client. The signal fires when the turn is cancelled or over.
+ * `closed`: the connection has ended. What is still in memory is dropped.
  */
+type State =
+  | { readonly kind: 'opening' | 'closed' }
+  | { readonly kind: 'idle'; readonly nextTurn: PromiseWithResolvers<void> }
+  | { readonly kind: 'turn'; readonly over: AbortController };
+
+/** Decides which updates and permission requests go to the client, and which wait for a turn. */
 export class TurnListener {
   readonly #client: AgentClient;
   #calls = createToolCalls();
   /** The calls that had no result when the turn ended. */
   #unfinished: readonly ToolCall[] = [];
   #sessionId = '';
-  /** Aborted when the turn is cancelled or over. */
-  #turn: AbortController | null = null;
-  /** Resolves when the next turn begins. Null before the first one may begin, during a turn, and after the end of the connection. */
-  #nextTurn: PromiseWithResolvers<void> | null = null;
-  #isClosed = false;
+  #state: State = { kind: 'opening' };
   /** True if the last update was a part of a message. */
   #isSaying = false;
   #forwarding: Promise<void> = Promise.resolve();
@@ -37,16 +41,18 @@ export class TurnListener {
     this.#client = client;
   }
 
-  /** From now on, turns may begin. Before, updates are the replay of a loaded session. */
+  /** From now on, turns may begin. */
   open(sessionId: string): void {
     this.#sessionId = sessionId;
-    this.end();
+    if (this.#state.kind === 'opening') this.#state = idle();
   }
 
   begin(): void {
-    this.#turn = new AbortController();
-    this.#nextTurn?.resolve();
-    this.#nextTurn = null;
+    const before = this.#state;
+    this.#unfinished = [];
+    if (before.kind === 'closed') return;
+    this.#state = { kind: 'turn', over: new AbortController() };
+    if (before.kind === 'idle') before.nextTurn.resolve();
   }
 
   /**
@@ -63,27 +69,25 @@ export class TurnListener {
 
   /** Withdraws open permission requests. Returns false if no turn runs, or it is already cancelled. */
   cancel(): boolean {
-    if (this.#turn === null || this.#turn.signal.aborted) return false;
-    this.#turn.abort();
+    if (this.#state.kind !== 'turn' || this.#state.over.signal.aborted) return false;
+    this.#state.over.abort();
     return true;
   }
 
-  /** Called when the turn ends, before any later output is handled. */
+  /** Called when the turn ends, before any later output is handled. Does nothing between turns. */
   end(): void {
+    if (this.#state.kind !== 'turn') return;
     this.cancel();
-    if (this.#turn !== null) {
-      this.#unfinished = [...this.#calls.values()].map(({ call }) => call).filter(isOpenCall);
-      this.#calls = createToolCalls();
-    }
-    this.#turn = null;
-    if (!this.#isClosed) this.#nextTurn ??= Promise.withResolvers();
+    this.#unfinished = [...this.#calls.values()].map(({ call }) => call).filter(isOpenCall);
+    this.#calls = createToolCalls();
+    this.#state = idle();
   }
 
   close(): void {
-    this.#isClosed = true;
     this.end();
-    this.#nextTurn?.resolve();
-    this.#nextTurn = null;
+    const before = this.#state;
+    this.#state = { kind: 'closed' };
+    if (before.kind === 'idle') before.nextTurn.resolve();
   }
 
   /** Reports the tool calls that have no result as failed, because the turn has ended and none will come. */
@@ -101,13 +105,13 @@ export class TurnListener {
   /** Returns false if `params` is not a valid update. Rejects if the client fails to handle it. */
   async update(params: unknown): Promise<boolean> {
     this.#received += 1;
-    if (this.#turn === null && this.#nextTurn === null) return true;
+    if (this.#state.kind === 'opening' || this.#state.kind === 'closed') return true;
     const parsed = sessionUpdate.safeParse(params);
     if (!parsed.success) return false;
     const { sessionId, update } = parsed.data;
     if (update === 'other' || sessionId !== this.#sessionId) return true;
     if (workKinds.has(update.sessionUpdate)) await this.#turnBegins();
-    if (this.#turn !== null) await this.#forward(updateOf(update, this.#calls));
+    if (this.#state.kind === 'turn') await this.#forward(updateOf(update, this.#calls));
     return true;
   }
 
@@ -119,7 +123,7 @@ export class TurnListener {
     const { data } = permissionRequest.safeParse(params);
     if (data === undefined) return;
     await this.#turnBegins();
-    if (this.#turn === null) return;
+    if (this.#state.kind !== 'turn') return;
     await this.#endMessage();
     const before = this.#calls.get(data.toolCall.toolCallId)?.call;
     const call = mergeToolCall(this.#calls, data.toolCall);
@@ -128,9 +132,8 @@ export class TurnListener {
 
   /** Resolves to the chosen option; null if the request is withdrawn, or nobody can answer it. */
   async permission({ toolCall: { toolCallId }, options }: WirePermission, withdrawn: AbortSignal): Promise<string | null> {
-    const turn = this.#turn;
-    if (turn === null) return null;
-    const signal = AbortSignal.any([turn.signal, withdrawn]);
+    if (this.#state.kind !== 'turn') return null;
+    const signal = AbortSignal.any([this.#state.over.signal, withdrawn]);
     if (signal.aborted) return null;
     const request: AgentPermission = {
       toolCallId,
@@ -146,9 +149,9 @@ export class TurnListener {
 
   /** Between turns, reports work of the agent and waits for the next turn. */
   async #turnBegins(): Promise<void> {
-    if (this.#nextTurn === null) return;
+    if (this.#state.kind !== 'idle') return;
     this.#client.onUnpromptedWork();
-    await this.#nextTurn.promise;
+    await this.#state.nextTurn.promise;
   }
 
   async #forward(update: AgentUpdate | null): Promise<void> {
@@ -161,4 +164,8 @@ export class TurnListener {
       throw new ConnectionFailure({ code: 'agent_output_not_stored' }, { cause });
     }
   }
+}
+
+function idle(): State {
+  return { kind: 'idle', nextTurn: Promise.withResolvers() };
 }
