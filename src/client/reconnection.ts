@@ -14,7 +14,8 @@ export interface FollowOptions {
 export class Reconnection {
   readonly #options: FollowOptions;
   readonly #limitMs: number;
-  #backoff: Backoff;
+  /** Null after a success: the time limit begins when the connection is lost, not when it was opened. */
+  #backoff: Backoff | null;
   #wasOpen = false;
 
   constructor(connection: Connection, options: FollowOptions) {
@@ -26,7 +27,7 @@ export class Reconnection {
   /** To be called after each successful connection, and at the start if the server has answered before. */
   succeeded(): void {
     this.#wasOpen = true;
-    this.#backoff = new Backoff(this.#limitMs);
+    this.#backoff = null;
   }
 
   /** Resolves when the next attempt is due. Throws the error if there is no next attempt, or the signal's reason. */
@@ -34,6 +35,7 @@ export class Reconnection {
     const { signal, onLost } = this.#options;
     signal?.throwIfAborted();
     if (!isTemporary(error)) throw error;
+    this.#backoff ??= new Backoff(this.#limitMs);
     if (this.#wasOpen && this.#backoff.attempts === 1) onLost?.(error);
     await this.#backoff.wait(error, signal);
   }
