@@ -4,6 +4,12 @@ export type OutputStream = 'stdout' | 'stderr';
 
 export type ExecutionEnd = Pick<Execution, 'status' | 'exit_code' | 'status_detail'>;
 
+/** Bytes of an output. A terminal has only `stdout`. */
+export interface OutputPart {
+  readonly stream: OutputStream;
+  readonly bytes: Uint8Array;
+}
+
 /** A control message of the server. There may be other kinds. */
 export type Control = Partial<ExecutionEnd> & {
   readonly stream?: OutputStream;

@@ -1,11 +1,10 @@
-import type { Control, ExecutionEnd, OutputStream } from './attachment-messages.ts';
-import { partsOf } from './byte-stream.ts';
-import { addressOf, type ClientSocket, type Connection } from './connection.ts';
-import { connectionLost, SkepError } from './failures.ts';
+import type { Control, ExecutionEnd, OutputPart, OutputStream } from './attachment-messages.ts';
+import { AttachmentSocket, outputWindowBytes } from './attachment-socket.ts';
+import { addressOf, type Connection } from './connection.ts';
+import { connectionLost, isTemporary, SkepError } from './failures.ts';
 import type { Execution, ExecutionSignal, TerminalSize } from './openapi.ts';
 import { type FollowOptions, Reconnection } from './reconnection.ts';
-import { SocketInput } from './socket-input.ts';
-import { deferred, Watchdog } from './waiting.ts';
+import { deferred } from './waiting.ts';
 
 export interface AttachOptions extends FollowOptions {
   /** Whether to take over from another writer. Default: input is accepted only if no other client writes. */
@@ -18,16 +17,7 @@ export interface AttachOptions extends FollowOptions {
   readonly onRefused?: ((message: string) => void) | undefined;
 }
 
-/** Bytes of an output. A terminal has only `stdout`. */
-export interface OutputPart {
-  readonly stream: OutputStream;
-  readonly bytes: Uint8Array;
-}
-
 const one = '/api/v1/sandboxes/{id}/executions/{execution_id}';
-/** The server sends at most this many bytes that are not confirmed, because a WebSocket can't slow down the server. */
-const windowBytes = 4 << 20;
-const confirmedBytes = windowBytes / 4;
 const maxMessageBytes = 256 << 10;
 /** After so many refusals in a row by a server that answers, the client gives up. One can be chance: the server may have restarted. */
 const maxRefusals = 3;
@@ -45,16 +35,12 @@ export class Attachment implements AsyncIterable<OutputPart> {
   readonly #offsets: Partial<Record<OutputStream, number>> = {};
   #stream: OutputStream = 'stdout';
   #isWriter = true;
-  #inputState: 'none' | 'sent' | 'closing' | 'closed' = 'none';
-  /** The error that makes a reconnect useless. */
-  #failure: unknown = null;
-  /** The present input; null while there is none. */
-  #input: SocketInput | null = null;
-  /** The next input. Rejects if there is none because the output is not iterated any more. */
-  #ready = deferred<SocketInput>();
+  /** True from the first input until the server confirms that it has passed on all of it and closed the input. */
+  #hasInputOnItsWay = false;
+  /** The open socket. Pending until there is one, rejected after an iteration. */
+  #socket = deferred<AttachmentSocket>();
   /** Whether an iteration has ended. */
   #isLeft = false;
-  #refusals = 0;
 
   constructor(connection: Connection, execution: Execution, options: AttachOptions = {}) {
     this.#connection = connection;
@@ -64,7 +50,7 @@ export class Attachment implements AsyncIterable<OutputPart> {
 
   /** Yields the output, each byte once, until the execution ends. Throws a {@link SkepError}. Input that waits then fails. */
   async *[Symbol.asyncIterator](): AsyncGenerator<OutputPart, void> {
-    if (this.#isLeft) [this.#isLeft, this.#ready] = [false, deferred()];
+    if (this.#isLeft) [this.#isLeft, this.#socket] = [false, deferred()];
     let reason: unknown = connectionLost('The client is not attached any more.');
     try {
       yield* this.#follow();
@@ -73,7 +59,7 @@ export class Attachment implements AsyncIterable<OutputPart> {
       throw error;
     } finally {
       this.#isLeft = true;
-      this.#ready.reject(reason);
+      this.#socket.reject(reason);
     }
   }
 
@@ -81,41 +67,53 @@ export class Attachment implements AsyncIterable<OutputPart> {
     const reconnection = new Reconnection(this.#connection, this.#options);
     // The server has returned the execution.
     reconnection.succeeded();
+    let refusals = 0;
     for (;;) {
       let error: unknown = connectionLost();
       try {
-        const { input, opened, parts } = await this.#connect();
-        if (!(await opened)) await this.#throwRefusal();
-        else {
+        const socket = await this.#connect();
+        if (await socket.opened) {
           reconnection.succeeded();
-          this.#refusals = 0;
-          this.#input = input;
-          this.#ready.resolve(input);
-          yield* this.#read(parts, input.socket);
+          refusals = 0;
+          this.#sendInputBy(socket);
+          yield* socket.output();
           if (this.end !== null) return;
+        } else {
+          error = await this.#refusal();
+          refusals += 1;
         }
       } catch (caught) {
         error = caught;
       }
       this.#options.signal?.throwIfAborted();
-      if (this.#failure !== null) throw this.#failure;
+      if (refusals === maxRefusals || !isTemporary(error)) throw error;
+      // In a terminal, a person sees what arrived.
+      if (this.#hasInputOnItsWay && !this.#execution.tty) throw this.#inputLost();
       await reconnection.wait(error);
     }
+  }
+
+  /** Input goes to this socket until it is closed. Later input waits for the next one. */
+  #sendInputBy(socket: AttachmentSocket): void {
+    if (socket.closed.aborted) return;
+    this.#socket.resolve(socket);
+    socket.closed.addEventListener('abort', () => (this.#socket = deferred()));
   }
 
   /** Sends input. Resolves when more can be sent. */
   async write(content: string | Uint8Array): Promise<void> {
     const bytes = typeof content === 'string' ? new TextEncoder().encode(content) : content;
     for (let at = 0; at < bytes.length; at += maxMessageBytes) {
-      const input = await this.#ready.promise;
-      this.#inputState = 'sent';
-      await input.send(bytes.slice(at, at + maxMessageBytes));
+      const socket = await this.#socket.promise;
+      this.#hasInputOnItsWay = true;
+      await socket.sendInput(bytes.slice(at, at + maxMessageBytes));
     }
   }
 
   async closeInput(): Promise<void> {
-    this.#inputState = 'closing';
-    await this.#send({ close_input: true });
+    const socket = await this.#socket.promise;
+    this.#hasInputOnItsWay = true;
+    socket.send({ close_input: true });
   }
 
   async resize(size: TerminalSize): Promise<void> {
@@ -131,88 +129,39 @@ export class Attachment implements AsyncIterable<OutputPart> {
     await this.#send({ writer: true });
   }
 
-  async #send(message: object): Promise<void> {
-    (await this.#ready.promise).socket.send(JSON.stringify(message));
+  async #send(control: object): Promise<void> {
+    (await this.#socket.promise).send(control);
   }
 
-  async *#read(parts: ReadableStream<OutputPart>, socket: ClientSocket): AsyncGenerator<OutputPart, void> {
-    let unconfirmed = 0;
-    for await (const part of partsOf(parts)) {
-      yield part;
-      unconfirmed += part.bytes.length;
-      if (unconfirmed < confirmedBytes) continue;
-      socket.send(JSON.stringify({ read: unconfirmed }));
-      unconfirmed = 0;
-    }
-  }
-
-  /** `opened` resolves with true when the connection opens, with false if it never does. `parts` is the output, and ends with it. */
-  async #connect() {
-    const { connectMs, silenceMs, url, options } = this.#connection;
+  async #connect(): Promise<AttachmentSocket> {
     const { id, sandbox_id } = this.#execution;
     const { hold, signal } = this.#options;
     // A reconnect does not take over from a client that has become the writer meanwhile.
     const takeover = this.#options.takeover === true && this.#isWriter;
     const { ticket } = await this.#connection.request('GET /api/v1/events/ticket', { signal });
     const { stdout: after, stderr: after_stderr } = this.#offsets;
-    const query = { after, after_stderr, ticket, takeover, hold, window: windowBytes };
-    const address = url.replace(/^http/i, 'ws') + addressOf(`${one}/attach`, { id: sandbox_id, execution_id: id }, query);
-    const watch = new Watchdog(signal);
-    const socket: ClientSocket = options.openSocket === undefined ? new WebSocket(address) : options.openSocket(address);
-    socket.binaryType = 'arraybuffer';
-    const input = new SocketInput(socket);
-    const opened = deferred<boolean>();
-    const left = new AbortController();
-    const detach = (): void => {
-      left.abort();
-      // Later input waits for the next socket.
-      if (this.#input === input) [this.#input, this.#ready] = [null, deferred()];
-      watch.stop();
-      input.close();
-    };
-    const parts = new ReadableStream<OutputPart>({
-      start: (controller) => {
-        const leave = (): void => {
-          detach();
-          opened.resolve(false);
-          controller.close();
-        };
-        const onDisconnect = (): void => {
-          if (left.signal.aborted) return;
-          const lost = `The connection was lost while input was sent. The execution ${id} continues without the rest of it.`;
-          if (this.end === null && !this.#canReconnect()) this.#failure ??= connectionLost(lost);
-          leave();
-        };
-        watch.restart('connect', connectMs);
-        watch.signal.addEventListener('abort', onDisconnect, { signal: left.signal });
-        socket.addEventListener('open', () => opened.resolve(true));
-        socket.addEventListener('message', ({ data }: { readonly data: unknown }) => {
-          if (left.signal.aborted) return;
-          watch.restart('silence', silenceMs);
-          if (data instanceof ArrayBuffer) controller.enqueue(this.#partOf(data));
-          else this.#take(JSON.parse(String(data)) as Control, input);
-          if (this.#failure !== null) leave();
-        });
-        // A close event follows.
-        socket.addEventListener('error', () => {});
-        socket.addEventListener('close', onDisconnect);
-      },
-      cancel: detach,
+    const query = { after, after_stderr, ticket, takeover, hold, window: outputWindowBytes };
+    const path = addressOf(`${one}/attach`, { id: sandbox_id, execution_id: id }, query);
+    return new AttachmentSocket(this.#connection.url.replace(/^http/i, 'ws') + path, this.#connection, {
+      signal,
+      output: (bytes) => this.#partOf(bytes),
+      control: (control) => this.#handle(control),
     });
-    return { input, opened: opened.promise, parts };
   }
 
-  /** Throws the reason for the refusal. A WebSocket client does not get it, but these requests are refused for the same reason. */
-  async #throwRefusal(): Promise<never> {
+  /** Throws the reason for a refusal. A WebSocket client does not get it, but these requests are refused for the same reason. */
+  async #refusal(): Promise<SkepError> {
     const { id, sandbox_id } = this.#execution;
     const input = { path: { id: sandbox_id, execution_id: id }, signal: this.#options.signal };
     await (await this.#connection.open(`GET ${one}`, input)).body?.cancel();
     const query = { after: this.#offsets.stdout ?? 0 };
     await (await this.#connection.open(`GET ${one}/output`, { ...input, query })).body?.cancel();
-    const refused = 'The server answers, but no WebSocket opens. A proxy in front of the server may not pass WebSockets on.';
-    this.#refusals += 1;
-    if (this.#refusals === maxRefusals) this.#failure = connectionLost(refused);
-    throw connectionLost(refused);
+    return connectionLost('The server answers, but no WebSocket opens. A proxy in front of the server may not pass WebSockets on.');
+  }
+
+  #inputLost(): SkepError {
+    const { id } = this.#execution;
+    return connectionLost(`The connection was lost while input was sent. The execution ${id} continues without the rest of it.`);
   }
 
   #partOf(data: ArrayBuffer): OutputPart {
@@ -221,19 +170,12 @@ export class Attachment implements AsyncIterable<OutputPart> {
     return { stream, bytes: new Uint8Array(data) };
   }
 
-  #take(control: Control, input: SocketInput): void {
-    const { stream, offset = 0, writer, passed, error, status, exit_code = null, status_detail = null } = control;
-    if (stream !== undefined) {
-      const expected = (this.#offsets[stream] ??= offset);
-      this.#stream = stream;
-      if (offset !== expected) {
-        const message = `Output is missing: it continues at byte ${offset} instead of ${expected}.`;
-        this.#failure = new SkepError('gap', message, { context: { expected, found: offset } });
-      }
-    } else if (passed !== undefined) input.passed(passed);
-    else if (control.input_closed === true) this.#inputState = 'closed';
+  #handle(control: Control): void {
+    const { stream, offset = 0, writer, error, status, exit_code = null, status_detail = null } = control;
+    if (stream !== undefined) this.#startStream(stream, offset);
+    else if (control.input_closed === true) this.#hasInputOnItsWay = false;
     else if (error?.code === 'output_dropped') {
-      this.#failure = new SkepError('output_dropped', error.detail, { context: { oldest: error.oldest ?? 0 } });
+      throw new SkepError('output_dropped', error.detail, { context: { oldest: error.oldest ?? 0 } });
     } else if (error !== undefined && error.code !== 'input_closed') this.#options.onRefused?.(error.detail);
     else if (status !== undefined) this.end = { status, exit_code, status_detail };
     if (writer === undefined || writer === this.#isWriter) return;
@@ -242,8 +184,12 @@ export class Attachment implements AsyncIterable<OutputPart> {
     if (!writer) this.#options.onRefused?.('Another client writes to this execution.');
   }
 
-  /** Returns true if a lost connection loses no input. In a terminal, a person sees what arrived. */
-  #canReconnect(): boolean {
-    return this.#execution.tty || this.#inputState === 'none' || this.#inputState === 'closed';
+  /** The following output belongs to this stream, and begins at this offset. */
+  #startStream(stream: OutputStream, found: number): void {
+    const expected = (this.#offsets[stream] ??= found);
+    this.#stream = stream;
+    if (found === expected) return;
+    const message = `Output is missing: it continues at byte ${found} instead of ${expected}.`;
+    throw new SkepError('gap', message, { context: { expected, found } });
   }
 }

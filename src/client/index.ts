@@ -4,7 +4,8 @@ import { type EventOptions, followEvents } from './event-stream.ts';
 import type { Event } from './openapi.ts';
 import { Sandboxes } from './sandboxes.ts';
 
-export type { AttachOptions, Attachment, OutputPart } from './attachment.ts';
+export type { AttachOptions, Attachment } from './attachment.ts';
+export type { OutputPart } from './attachment-messages.ts';
 export type {
   Answer, CallOptions, ClientOptions, ClientSocket, Item, PageRoute, RequestArguments, RequestInput, Route,
 } from './connection.ts';
