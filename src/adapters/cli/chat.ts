@@ -3,11 +3,10 @@ import type { api, Conversation, SkepClient } from '../../client/index.ts';
 import { incomplete, patchLines, publishChanges } from './changes.ts';
 import { CommandError, followOptions, textOfError, untilStopped } from './console.ts';
 import { safeLine } from './safe-text.ts';
+import { afterEvent, type ChatState, exitCodeOf, firstState, hasOpenTurn, withMessage, withTurnsEnded } from './chat-state.ts';
 import { Terminal, type TerminalOptions } from './chat-terminal.ts';
 import { type Screen, Transcript } from './transcript.ts';
 
-/** Statuses from which a sandbox does not run again by itself. Null: the sandbox is deleted. */
-const lostStatuses: ReadonlySet<string | null> = new Set(['ERROR', 'MISSING', null]);
 const help = 'Each line is a message. /cancel stops the turn, /pause pauses the sandbox, /diff shows the changes, '
   + '/publish pushes them to a branch, /publish TITLE opens or updates a pull request for it too, /quit leaves; '
   + 'the conversation stays open.';
@@ -19,19 +18,12 @@ export class Chat {
   readonly #terminal: Terminal;
   readonly #transcript: Transcript;
   readonly #leaving = new AbortController();
-  /** The accepted messages, and whether their turn has ended. That event may come before the response that accepts the message. */
-  readonly #hasEnded = new Map<string, boolean>();
   /** Messages that a person typed. They are on the screen already. */
   readonly #typedMessages: string[] = [];
-  #permission: api.PermissionRequestedEventData | null = null;
+  #state = firstState;
   #input: Promise<void> = Promise.resolve();
-  #pendingCount = 0;
-  #inputEnded = false;
   #nextEvent = Promise.withResolvers<void>();
-  /** True after the events from before this chat were read. A failure in those events does not count. */
-  #live = false;
-  #ready = false;
-  #code = 0;
+  #code: number | null = null;
 
   constructor(client: SkepClient, conversation: Conversation, options: TerminalOptions & Omit<Screen, 'write'>) {
     this.#client = client;
@@ -58,8 +50,8 @@ export class Chat {
         last = event.id;
         await this.#handleEvent(event, showsEarlier);
       }
-      this.#live = true;
-      await this.#readState();
+      this.#update({ phase: 'starting' });
+      await this.#readConversation();
       earlierEvents.resolve();
       const events = this.#conversation.events({ after: last, ...followOptions(signal, (text) => this.#transcript.line(text)) });
       for await (const event of untilStopped(events, signal)) await this.#handleEvent(event);
@@ -67,7 +59,22 @@ export class Chat {
       this.#leaving.abort();
       this.#terminal.close();
     }
-    return this.#code;
+    return this.#code ?? Number(this.#state.hasFailed);
+  }
+
+  /** Leaves if the new state says so. After that, nothing changes. */
+  #update(change: Partial<ChatState>): void {
+    if (this.#hasLeft) return;
+    this.#state = { ...this.#state, ...change };
+    this.#code = exitCodeOf(this.#state);
+    if (this.#code === null) return;
+    const { id } = this.#conversation;
+    if (this.#terminal.interactive) this.#transcript.line(`Continue this conversation with ${commandName} chat --conversation ${id}`);
+    this.#leaving.abort();
+  }
+
+  get #hasLeft(): boolean {
+    return this.#leaving.signal.aborted;
   }
 
   async #handleEvent(event: api.Event, isShown = true): Promise<void> {
@@ -75,60 +82,30 @@ export class Chat {
     const typed = event.kind === 'message' && event.data.role === 'user' ? this.#typedMessages.indexOf(event.data.text) : -1;
     if (typed !== -1) this.#typedMessages.splice(typed, 1);
     else if (isShown) this.#transcript.show(event);
-    const { kind, data } = event;
-    if (kind === 'start_step') {
-      if (this.#live && (data.to === 'READY' || data.to === 'ERROR')) await this.#readState();
-    } else if (kind === 'message') {
-      if (data.role === 'user') this.#noteMessage(data.message_id);
-    } else if (kind === 'turn_started') {
-      // An agent can also begin to work without a message.
-      this.#noteMessage(data.message_id);
-    } else if (kind === 'permission_requested') {
-      this.#permission = data;
-      this.#enqueue(() => this.#leaveIfNobodyCanAnswer());
-    } else if (kind === 'permission_answered') {
-      this.#permission = null;
-    } else if (kind === 'turn_ended') {
-      this.#hasEnded.set(data.message_id, true);
-      if (this.#live && ['failed', 'interrupted'].includes(data.stop_reason)) this.#code = 1;
-    } else if (kind === 'sandbox_moved' && lostStatuses.has(data.to)) {
-      this.#endTurns();
-      if (this.#live) this.#code = 1;
-    } else if (kind === 'conversation_archived' || kind === 'conversation_deleted') {
-      this.#leave(1);
-    }
+    this.#update(afterEvent(this.#state, event));
+    if (event.kind === 'permission_requested') this.#enqueue(() => this.#leaveIfNobodyCanAnswer());
+    const hasStartEnded = event.kind === 'start_step' && (event.data.to === 'READY' || event.data.to === 'ERROR');
+    if (hasStartEnded && this.#state.phase !== 'history') await this.#readConversation();
     this.#nextEvent.resolve();
     this.#nextEvent = Promise.withResolvers();
-    this.#leaveWhenDone();
   }
 
-  #noteMessage(id: string): void {
-    if (!this.#hasEnded.has(id)) this.#hasEnded.set(id, false);
-  }
-
-  get #hasTurns(): boolean {
-    return [...this.#hasEnded.values()].includes(false);
-  }
-
-  #endTurns(): void {
-    for (const id of this.#hasEnded.keys()) this.#hasEnded.set(id, true);
-  }
-
-  /** Reads the conversation. Leaves if it has no agent to talk with. */
-  async #readState(): Promise<void> {
+  /** Finds out whether the conversation has an agent to talk with. */
+  async #readConversation(): Promise<void> {
     const { start_status, execution_status } = await this.#conversation.refresh();
-    if (start_status === 'ERROR') this.#leave(1);
-    if (start_status !== 'READY' || this.#leaving.signal.aborted) return;
-    this.#ready = true;
+    if (start_status === 'ERROR') return this.#update({ phase: 'over' });
+    if (start_status !== 'READY' || this.#hasLeft) return;
     if (execution_status === null) {
       this.#transcript.line('The spec of this conversation names no agent. Start a new conversation with --spec.');
-      this.#leave(1);
-    } else this.#terminal.showPrompt();
+      return this.#update({ phase: 'over' });
+    }
+    this.#update({ phase: 'ready' });
+    this.#terminal.showPrompt();
   }
 
   #handleLine(line: string): void {
     if (line === '') return;
-    if (line === '/quit') this.#enqueue(async () => this.#leave(this.#code));
+    if (line === '/quit') this.#enqueue(async () => this.#update({ input: 'left' }));
     else if (line === '/cancel') this.#enqueue(() => this.#conversation.cancel());
     else if (line === '/pause') this.#enqueue(() => this.#pause());
     else if (line === '/diff') this.#enqueue(() => this.#diff());
@@ -140,42 +117,43 @@ export class Chat {
 
   /** Runs the work after all earlier work, so input takes effect in the order in which it was typed. */
   #enqueue(work: () => Promise<void>): void {
-    this.#pendingCount += 1;
+    this.#update({ pendingWork: this.#state.pendingWork + 1 });
     this.#input = this.#input.then(() => this.#run(work));
   }
 
   async #run(work: () => Promise<void>): Promise<void> {
     try {
-      if (!this.#leaving.signal.aborted) await work();
+      if (!this.#hasLeft) await work();
     } catch (error) {
-      if (this.#leaving.signal.aborted) return;
+      if (this.#hasLeft) return;
       this.#transcript.line(textOfError(error));
-      this.#code = 1;
+      this.#update({ hasFailed: true });
     }
-    this.#pendingCount -= 1;
-    this.#leaveWhenDone();
+    this.#update({ pendingWork: this.#state.pendingWork - 1 });
   }
 
   async #sendOrAnswer(line: string): Promise<void> {
-    if (this.#permission !== null) return await this.#answer(this.#permission, line);
+    const { permission } = this.#state;
+    if (permission !== null) return await this.#answer(permission, line);
     if (this.#terminal.interactive) this.#typedMessages.push(line);
     await this.#send(line);
   }
 
   async #send(text: string): Promise<void> {
-    this.#noteMessage(await this.#conversation.send(text));
+    const id = await this.#conversation.send(text);
+    this.#update(withMessage(this.#state, id));
   }
 
   async #answer({ permission_id, options }: api.PermissionRequestedEventData, line: string): Promise<void> {
     const option = /^\d+$/.test(line) ? options[Number(line) - 1] : undefined;
     if (option === undefined) return this.#transcript.line(`Answer with a number from 1 to ${options.length}.`);
     await this.#conversation.answer(permission_id, option.option_id);
-    if (this.#permission?.permission_id === permission_id) this.#permission = null;
+    if (this.#state.permission?.permission_id === permission_id) this.#update({ permission: null });
   }
 
   /** In a pipe, a command waits for the turns before it. If the agent needs an answer, that may be in a later line. */
   async #untilTurnsEnd(): Promise<void> {
-    while (!this.#terminal.interactive && this.#hasTurns) {
+    while (!this.#terminal.interactive && hasOpenTurn(this.#state)) {
       const { promise } = this.#nextEvent;
       if (await this.#needsAnswer()) return;
       await promise;
@@ -190,7 +168,7 @@ export class Chat {
 
   async #publish(title: string): Promise<void> {
     await this.#untilTurnsEnd();
-    const isWaiting = !this.#terminal.interactive && this.#hasTurns;
+    const isWaiting = !this.#terminal.interactive && hasOpenTurn(this.#state);
     if (isWaiting) throw new CommandError('Nothing is published while the agent waits for a permission. Answer it first.');
     const wanted = title === '' ? {} : { pull_request: { title } };
     const { branch, commit, complete, pull_request: opened } = await publishChanges(this.#client, this.#conversation.id, wanted);
@@ -205,41 +183,29 @@ export class Chat {
   }
 
   #endInput(): void {
-    if (this.#leaving.signal.aborted) return;
-    this.#inputEnded = true;
+    if (this.#hasLeft) return;
     this.#enqueue(() => this.#leaveIfNobodyCanAnswer());
+    this.#update({ input: 'ended' });
   }
 
   /** The first Control-C stops the turn, if there is one. The next leaves. */
   #interrupt(): void {
-    if (!this.#hasTurns) return this.#leave(this.#code);
-    this.#endTurns();
+    if (!hasOpenTurn(this.#state)) return this.#update({ input: 'left' });
     this.#transcript.line('Stopping the turn. Press again to leave.');
     this.#enqueue(() => this.#conversation.cancel());
+    this.#update(withTurnsEnded(this.#state));
   }
 
   /** Returns true if the agent waits for a permission that the conversation's policy does not answer. */
   async #needsAnswer(): Promise<boolean> {
-    return this.#permission !== null && (await this.#conversation.refresh()).execution_status === 'waiting_for_permission';
+    return this.#state.permission !== null && (await this.#conversation.refresh()).execution_status === 'waiting_for_permission';
   }
 
   /** Leaves if nobody can type the answer that the agent waits for. */
   async #leaveIfNobodyCanAnswer(): Promise<void> {
-    if (!this.#inputEnded || !(await this.#needsAnswer())) return;
+    if (this.#state.input !== 'ended' || !(await this.#needsAnswer())) return;
     const advice = `${commandName} chat --conversation ${this.#conversation.id}, or start with --permissions allow or deny.`;
     this.#transcript.line(`The agent waits for a permission, but the input has ended. Answer with ${advice}`);
-    this.#leave(1);
-  }
-
-  #leaveWhenDone(): void {
-    if (this.#inputEnded && this.#live && this.#ready && this.#pendingCount === 0 && !this.#hasTurns) this.#leave(this.#code);
-  }
-
-  #leave(code: number): void {
-    if (this.#leaving.signal.aborted) return;
-    this.#code = code;
-    const { id } = this.#conversation;
-    if (this.#terminal.interactive) this.#transcript.line(`Continue this conversation with ${commandName} chat --conversation ${id}`);
-    this.#leaving.abort();
+    this.#update({ phase: 'over' });
   }
 }
