@@ -13,69 +13,73 @@ export interface Mistake {
   readonly form?: string;
 }
 
+interface Field {
+  /** The accepted values, or those of the nearest field above that describes them. */
+  readonly form: string;
+  /** Whether its value, or that of a field above, can be a secret. */
+  readonly isSecret: boolean;
+  /** The unit of a number: `duration` or `size`. */
+  readonly unit: unknown;
+  /** The fields of a mapping. */
+  readonly fields: ReadonlyMap<string, Field>;
+  /** Each item of a list, or each value of a mapping whose names are free. */
+  readonly element: Field | null;
+}
+
 /** A field in JSON Schema. `secret` and `unit` are Skep's own extensions. */
-type Field = z.core.JSONSchema.BaseSchema;
+type JsonSchema = z.core.JSONSchema.BaseSchema;
 type Issue = z.core.$ZodIssue;
 
-const described = new WeakMap<z.ZodType, Field>();
+/** A union has the fields of all its alternatives. */
+function toField(schema: JsonSchema, above = { form: '', isSecret: false }): Field {
+  const alternatives = alternativesOf(schema);
+  const form = alternatives.find(({ description }) => description !== undefined)?.description ?? above.form;
+  const own = { form, isSecret: above.isSecret || schema['secret'] === true };
+  const named = alternatives.flatMap(({ properties = {} }) => Object.entries(properties));
+  const element = alternatives.flatMap(({ items, additionalProperties }) => items ?? additionalProperties ?? []).at(-1);
+  return {
+    ...own,
+    unit: schema['unit'],
+    fields: new Map(named.flatMap(([name, below]) => (isSchema(below) ? [[name, toField(below, own)]] : []))),
+    element: isSchema(element) ? toField(element, own) : null,
+  };
+}
 
-/** Returns the fields from the top of the schema to the path, as far as the schema has them. */
-function fieldsTo(schema: z.ZodType, path: Path): readonly Field[] {
+/** Returns the schema, and its alternatives if it is a union. */
+function alternativesOf(schema: JsonSchema): readonly JsonSchema[] {
+  return [schema, ...[...(schema.anyOf ?? []), ...(schema.oneOf ?? [])].flatMap(alternativesOf)];
+}
+
+/** False for a schema that is only `true` or `false`. */
+const isSchema = (schema: unknown): schema is JsonSchema => typeof schema === 'object';
+
+const converted = new WeakMap<z.ZodType, Field>();
+
+/** Returns the field at the path, or the last one on the way to it that is known. */
+export function fieldAt(schema: z.ZodType, path: Path): Field {
   // Converted only for a mistake, so a correct configuration loads faster.
-  const top: Field = described.get(schema) ?? z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
-  described.set(schema, top);
-  const found: Field[] = [top];
+  let field = converted.get(schema) ?? toField(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }));
+  converted.set(schema, field);
   for (const key of path) {
-    const alternatives = alternativesOf(found.at(-1) ?? {});
-    const below = propertiesOf(alternatives)[String(key)]
-      ?? alternatives.flatMap(({ items, additionalProperties }) => items ?? additionalProperties ?? []).at(-1);
-    if (!isField(below)) break;
-    found.push(below);
+    const below = field.fields.get(String(key)) ?? field.element;
+    if (below === null) break;
+    field = below;
   }
-  return found;
-}
-
-function isField(value: unknown): value is Field {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/** Returns the field, and its alternatives if it is a union. */
-function alternativesOf(field: Field): readonly Field[] {
-  return [field, ...[...(field.anyOf ?? []), ...(field.oneOf ?? [])].flatMap(alternativesOf)];
-}
-
-function propertiesOf(alternatives: readonly Field[]): NonNullable<Field['properties']> {
-  return Object.fromEntries(alternatives.flatMap(({ properties = {} }) => Object.entries(properties)));
-}
-
-/** Returns the accepted values of the field at the path, or of its parent if the field is unknown. */
-export function formAt(schema: z.ZodType, path: Path): string {
-  const forms = fieldsTo(schema, path).map((field) => alternativesOf(field).find(({ description }) => description !== undefined));
-  return forms.findLast((form) => form !== undefined)?.description ?? '';
-}
-
-/** Returns the unit of the number at the path: `duration` or `size`. */
-export function unitAt(schema: z.ZodType, path: Path): unknown {
-  return fieldsTo(schema, path).at(-1)?.['unit'];
-}
-
-/** Returns the field names of the mapping at the path. Empty if its fields are not fixed. */
-function fieldsAt(schema: z.ZodType, path: Path): readonly string[] {
-  const found = fieldsTo(schema, path);
-  return found.length > path.length ? Object.keys(propertiesOf(alternativesOf(found.at(-1) ?? {}))) : [];
+  return field;
 }
 
 const secretSettings = new Set(settings.filter(({ isSecret }) => isSecret).map(({ key }) => key));
 const isSetting = (key: PropertyKey | undefined): boolean => key !== undefined && Object.hasOwn(settingsSchema.shape, key);
 
 /** Returns the paths of all fields that are not settings: `specs[].ready.within`. */
-export function allFields(schema: z.ZodType, path: Path = [], prefix = ''): readonly string[] {
-  if (fieldsTo(schema, path).at(-1)?.items !== undefined) return allFields(schema, [...path, 0], `${prefix}[]`);
-  const names = fieldsAt(schema, path).filter((name) => path.length > 0 || !isSetting(name));
-  return names.flatMap((name) => {
-    const full = prefix === '' ? name : `${prefix}.${name}`;
-    return [full, ...allFields(schema, [...path, name], full)];
-  });
+export function allFields(schema: z.ZodType): readonly string[] {
+  const names = [...fieldAt(schema, []).fields].filter(([name]) => !isSetting(name));
+  return names.flatMap(([name, field]) => [name, ...pathsBelow(field, name)]);
+}
+
+function pathsBelow({ fields, element }: Field, prefix: string): readonly string[] {
+  const ofElement = element === null ? [] : pathsBelow(element, `${prefix}[]`);
+  return [...ofElement, ...[...fields].flatMap(([name, field]) => [`${prefix}.${name}`, ...pathsBelow(field, `${prefix}.${name}`)])];
 }
 
 /** Returns the mistakes that the schema finds. zod's own messages are for programmers, so they are left empty. */
@@ -86,10 +90,10 @@ export function mistakesIn(schema: z.ZodType, value: object): readonly Mistake[]
     // A setting is reported as one value, even if it is a list.
     const path = key !== undefined && isSetting(key) ? [key] : issue.path;
     if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => unknownField(schema, path, key));
-    const isSecret = fieldsTo(schema, path).some((field) => field['secret'] === true);
+    const { isSecret } = fieldAt(schema, path);
     const problem = problemOf(issue, path === issue.path ? issue.input : Reflect.get(value, String(key)), isSecret);
     // For a wrong key, the form of its mapping is reported.
-    return issue.code === 'invalid_key' ? { path, problem, form: formAt(schema, path.slice(0, -1)) } : { path, problem };
+    return issue.code === 'invalid_key' ? { path, problem, form: fieldAt(schema, path.slice(0, -1)).form } : { path, problem };
   });
 }
 
@@ -105,7 +109,7 @@ function ofAlternative(issue: Issue): readonly Issue[] {
 
 function unknownField(schema: z.ZodType, parent: Path, key: string): Mistake {
   const path = [...parent, key];
-  const all = fieldsAt(schema, parent).filter((name) => parent.length > 0 || !secretSettings.has(name));
+  const all = [...fieldAt(schema, parent).fields.keys()].filter((name) => parent.length > 0 || !secretSettings.has(name));
   const known = all.filter((name) => name !== key);
   const meant = nearest(key, known) ?? findElsewhere(schema, parent, key);
   const hint = all.includes(key) ? ' of this kind, but of another one' : meant === null ? '' : `; did you mean ${meant}?`;
@@ -165,7 +169,7 @@ function found(value: unknown, secret: boolean): string {
 }
 
 /** Adds the field's name and its accepted values. `specs` is the unparsed value of the field `specs`. */
-export function toProblem(schema: z.ZodType, { path, problem, form = formAt(schema, path) }: Mistake, specs: unknown): ConfigProblem {
+export function toProblem(schema: z.ZodType, { path, problem, form = fieldAt(schema, path).form }: Mistake, specs: unknown): ConfigProblem {
   return { name: fieldName(path, specs), problem, form };
 }
 

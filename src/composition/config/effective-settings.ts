@@ -4,7 +4,7 @@ import { durationUnits, formatQuantity, sizeUnits } from '../../client/quantitie
 import { maskUrlPasswords } from '../../domain/credentials.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import { rulesOf } from '../wiring/use-case-modules.ts';
-import { formAt, unitAt } from './config-mistakes.ts';
+import { fieldAt } from './config-mistakes.ts';
 import { configSchema, type SkepConfig } from './config-schema.ts';
 import { settings } from './settings.ts';
 
@@ -12,9 +12,9 @@ import { settings } from './settings.ts';
 export function effectiveSettings(config: SkepConfig): readonly ShownSetting[] {
   const values: Readonly<Record<string, unknown>> = { ...config };
   const about = (key: string): Pick<ShownSetting, 'key' | 'source' | 'form'> =>
-    ({ key, source: config.sources[key] ?? 'default', form: formAt(configSchema, [key]) });
+    ({ key, source: config.sources[key] ?? 'default', form: fieldAt(configSchema, [key]).form });
   const own = settings.map(({ key, name, variable, isSecret }): ShownSetting =>
-    ({ ...about(key), variable, value: isSecret ? null : shownValue(values[name], unitAt(configSchema, [key])), isSecret }));
+    ({ ...about(key), variable, value: isSecret ? null : shownValue(values[name], fieldAt(configSchema, [key]).unit), isSecret }));
   const ofFile = Object.entries(fileTexts(config)).map(([key, value]): ShownSetting =>
     ({ ...about(key), variable: null, value, isSecret: false }));
   return [...own, ...ofFile];

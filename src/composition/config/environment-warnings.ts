@@ -4,7 +4,7 @@ import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import { configPathForm } from './config-file.ts';
 import type { ConfigProblem } from './config-error.ts';
 import { fileSchema } from './config-schema.ts';
-import { formAt, nearest } from './config-mistakes.ts';
+import { fieldAt, nearest } from './config-mistakes.ts';
 import { type Settings, settings, settingsSchema, variableOf } from './settings.ts';
 import { namedSecrets } from './spec-conflicts.ts';
 
@@ -27,12 +27,12 @@ function adviceFor(name: string, known: readonly string[]): { readonly advice: s
   const [word = '', ...words] = [name, ...known].map((variable) => variable.replace(/^SKEP_/, '').toLowerCase());
   if (Object.hasOwn(fileSchema.shape, word)) {
     const place = `${word} belongs in the file that SKEP_CONFIG names`;
-    return { advice: place, form: `${word} in the file that SKEP_CONFIG names: ${formAt(fileSchema, [word])}` };
+    return { advice: place, form: `${word} in the file that SKEP_CONFIG names: ${fieldAt(fileSchema, [word]).form}` };
   }
   const meant = nearest(word, words);
   if (meant === null) return { advice: `\`${commandName} doctor\` lists all known variables`, form: `one of ${known.join(', ')}` };
   const variable = variableOf(meant);
-  const form = meant === 'config' ? configPathForm : formAt(settingsSchema, [meant]);
+  const form = meant === 'config' ? configPathForm : fieldAt(settingsSchema, [meant]).form;
   return { advice: `did you mean ${variable}?`, form: `${variable}: ${form}` };
 }
 

@@ -6,7 +6,7 @@ import { ConfigError, type ConfigProblem } from './config-error.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
 import { addressWarnings, proxyWarnings, unknownVariables } from './environment-warnings.ts';
 import { configSchema, type SkepConfig } from './config-schema.ts';
-import { formAt, type Mistake, mistakesIn, toProblem } from './config-mistakes.ts';
+import { fieldAt, type Mistake, mistakesIn, toProblem } from './config-mistakes.ts';
 import { settings, settingsSchema, variableOf } from './settings.ts';
 import { toGitOptions, toSkepOptions } from './config-to-options.ts';
 import { conflictsIn, restWarnings } from './spec-conflicts.ts';
@@ -75,7 +75,7 @@ function misplacedIn({ keys }: ConfigFile): readonly Mistake[] {
     const meant = settings.find((setting) => setting.variable === variable);
     if (meant === undefined || (meant.key === key && !meant.isSecret)) return [];
     const problem = meant.isSecret ? `is a secret; set ${variable} in the environment instead` : `must be named ${meant.key} in the file`;
-    return [{ path: [key], problem, form: formAt(configSchema, [meant.key]) }];
+    return [{ path: [key], problem, form: fieldAt(configSchema, [meant.key]).form }];
   });
 }
 

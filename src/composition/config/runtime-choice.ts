@@ -9,7 +9,7 @@ import { ConfigError, type ConfigProblem } from './config-error.ts';
 import { newDeploymentId, readDeploymentFile } from './deployment-file.ts';
 import { omitUndefined } from './field-schemas.ts';
 import { configSchema, type SkepConfig } from './config-schema.ts';
-import { formAt, toProblem } from './config-mistakes.ts';
+import { fieldAt, toProblem } from './config-mistakes.ts';
 import { settingsSchema } from './settings.ts';
 import { asksForContainer, dockerConflicts } from './spec-conflicts.ts';
 
@@ -45,7 +45,7 @@ export async function chooseRuntime(
   const obstacle = unsafe === null ? 'SKEP_HOST is not a loopback address' : `spec ${unsafe.id} asks for an image or isolation`;
   const problem = `is auto, which would choose the process runtime (${whyProcess}); but that runtime has no isolation, and ${obstacle}; `
     + 'set it to docker, or to process to use that runtime anyway';
-  throw new ConfigError([{ name: 'SKEP_SANDBOX_RUNTIME', problem, form: formAt(settingsSchema, ['sandbox_runtime']) }]);
+  throw new ConfigError([{ name: 'SKEP_SANDBOX_RUNTIME', problem, form: fieldAt(settingsSchema, ['sandbox_runtime']).form }]);
 }
 
 export function dockerOptions({ dockerHost, dockerPublishAddress, dockerUrlHost, dockerFirewall }: SkepConfig): DockerRuntimeOptions {
