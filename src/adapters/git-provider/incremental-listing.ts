@@ -22,8 +22,6 @@ const CachedFile = z.object({
   /** Relative to the repository's root. */
   path: z.string(),
   blobId: Oid,
-  /** In git's form: `100644`. Null if the host's history of a path does not include mode changes. */
-  mode: z.string().nullable(),
   /** In milliseconds. Null if it is not known. */
   createdAt: z.number().nullable(),
 });
@@ -36,6 +34,13 @@ export interface Opened {
   readonly files: readonly CachedFile[];
 }
 
+/** A directory at the head, without dates. */
+export interface OpenedTree extends Omit<Opened, 'files'> {
+  readonly files: readonly TreeFile[];
+  /** Resolves to true if the commit of the last listing is part of the head's history. */
+  descends(signal: AbortSignal): Promise<boolean>;
+}
+
 export interface OpenRequest {
   readonly repository: string;
   readonly head: Head | null;
@@ -43,15 +48,13 @@ export interface OpenRequest {
   readonly earlier: string | null;
   /** The directory to list, given the last segment of the repository's actual path. */
   readonly directoryOf: (name: string) => string;
-  readonly cachedFiles: (commit: string, directory: string) => Promise<readonly CachedFile[] | null>;
 }
 
 /** Reads the directories of one host. Throws the failures of the port. */
 export interface ListingSource {
   /** Returns the head if one request and the cached head are enough. Null if `open` is needed. */
   readHead(repository: string, last: Head | null, signal: AbortSignal): Promise<Head | null>;
-  /** Reads a directory, with the dates of the earlier listing that are still valid. */
-  open(request: OpenRequest, signal: AbortSignal): Promise<Opened>;
+  open(request: OpenRequest, signal: AbortSignal): Promise<OpenedTree>;
   /** Adds the dates of the files' first commits to `dates`, in milliseconds, as they are found. A file without a date is left out. */
   addDates(head: Head, commit: string, paths: readonly string[], dates: Map<string, number>, signal: AbortSignal): Promise<void>;
 }
@@ -93,13 +96,38 @@ function isWanted(query: FileQuery, directory: string): (file: TreeFile) => bool
   return ({ path }) => query.accepts(path.slice(prefixOf(directory).length));
 }
 
+type CachedFilesOf = (commit: string, directory: string) => Promise<readonly CachedFile[] | null>;
+
+/** A file with the same content as in an earlier commit keeps its date, if the head descends from that commit. */
+async function openTree(source: ListingSource, cachedFiles: CachedFilesOf, request: OpenRequest, signal: AbortSignal): Promise<Opened> {
+  const { earlier } = request;
+  const tree = await source.open(request, signal);
+  const { head, directory, files } = tree;
+  const undated = { head, directory, files: inheritDates(files, []) };
+  if (head.commit === null) return undated;
+  const known = await cachedFiles(head.commit, directory);
+  if (known !== null) return { head, directory, files: inheritDates(files, known) };
+  const before = earlier === null ? null : await cachedFiles(earlier, directory);
+  const dated = { head, directory, files: inheritDates(files, before ?? []) };
+  const isUseful = dated.files.some(({ createdAt }) => createdAt !== null);
+  return isUseful && (await tree.descends(signal)) ? dated : undated;
+}
+
+function inheritDates(files: readonly TreeFile[], before: readonly CachedFile[]): CachedFile[] {
+  const byPath = new Map(before.map((file) => [file.path, file]));
+  return files.map((file) => {
+    const known = byPath.get(file.path);
+    return { ...file, createdAt: known?.blobId === file.blobId ? known.createdAt : null };
+  });
+}
+
 const CachedHead = z.object({ version: z.literal(1), head: Head, confirmedAt: z.int() });
 const CachedFiles = z.object({ version: z.literal(3), files: z.array(CachedFile) });
 
 /** Requests only data that is not in the cache. With `keepsConfirmations`, the time of each listing is cached too. */
 export function createIncrementalListing(source: ListingSource, cache: JsonCache, now: () => number, keepsConfirmations: boolean) {
   /** The files depend only on the commit, not on the repository. */
-  const cachedFiles: OpenRequest['cachedFiles'] = async (commit, directory) =>
+  const cachedFiles: CachedFilesOf = async (commit, directory) =>
     (await cache.get(`files ${commit} ${directory}`, CachedFiles))?.files ?? null;
 
   async function openCached(head: Head, query: FileQuery): Promise<Opened | null> {
@@ -134,8 +162,8 @@ export function createIncrementalListing(source: ListingSource, cache: JsonCache
       const current = await source.readHead(repository, last, signal);
       const cached = current === null ? null : await openCached(current, query);
       const directoryOf = (name: string): string => query.directory(name);
-      const request = { repository, head: current, earlier: last?.commit ?? null, directoryOf, cachedFiles };
-      const opened = cached ?? (await source.open(request, signal));
+      const request = { repository, head: current, earlier: last?.commit ?? null, directoryOf };
+      const opened = cached ?? (await openTree(source, cachedFiles, request, signal));
       const { head, directory, files } = opened;
       const undated = files.filter(({ createdAt }) => createdAt === null).filter(isWanted(query, directory)).map(({ path }) => path);
       const listed = undated.length === 0 && cached !== null ? opened : await addDates(opened, undated, signal);

@@ -8,10 +8,7 @@ export async function listCommits(exchange: ProjectExchange): Promise<Reply> {
   const { query, git, project, base } = exchange;
   const paging = pagingOf(exchange);
   const path = query.text('path');
-  const flags = [
-    ...(query.flag('follow', true) && path !== undefined ? ['--follow'] : []),
-    ...(query.flag('first_parent', false) ? ['--first-parent'] : []),
-  ];
+  const flags = query.flag('follow', true) && path !== undefined ? ['--follow'] : [];
   const skip = (paging.page - 1) * paging.perPage;
   const args = ['log', format, `--max-count=${skip + paging.perPage}`, ...flags, query.text('ref_name') ?? 'HEAD'];
   const output = (await git([...args, '--', ...(path === undefined ? [] : [path])])) ?? '';
@@ -27,6 +24,19 @@ export async function showCommit({ query, git, project, base }: ProjectExchange,
   const line = await git(['log', format, '--max-count=1', `${name}^{commit}`, '--']);
   if (line === null || line === '') return refusal(404, 'Commit Not Found');
   return json({ ...commitOf(line.trimEnd(), base, project.path), status: null, project_id: project.id, last_pipeline: null });
+}
+
+/** `GET /projects/:id/repository/merge_base` */
+export async function showMergeBase({ query, git, project, base }: ProjectExchange): Promise<Reply> {
+  const refs = query.list('refs[]');
+  if (refs.length < 2) return refusal(400, 'Provide at least 2 refs');
+  for (const ref of refs) {
+    if ((await git(['rev-parse', '--verify', '--quiet', `${ref}^{commit}`])) === null) return refusal(400, `Could not find ref: ${ref}`);
+  }
+  const oid = await git(['merge-base', ...refs]);
+  if (oid === null) return refusal(404, 'Merge Base Not Found');
+  const line = (await git(['log', format, '--max-count=1', oid.trim(), '--'])) ?? '';
+  return json(commitOf(line.trimEnd(), base, project.path));
 }
 
 function commitOf(line: string, base: string, path: string): Record<string, unknown> {

@@ -27,7 +27,7 @@ interface FaultPlan {
   readonly after?: number;
 }
 
-export type RouteName = 'project' | 'commit' | 'commits' | 'tree' | 'blob' | 'version' | 'mergeRequests' | 'mergeRequest' | 'search' | 'branches';
+export type RouteName = 'project' | 'commit' | 'commits' | 'mergeBase' | 'tree' | 'blob' | 'version' | 'mergeRequests' | 'mergeRequest' | 'search' | 'branches';
 
 export interface Faults {
   add(plan: FaultPlan): void;

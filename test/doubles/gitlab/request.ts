@@ -42,6 +42,7 @@ export interface RequestLog {
 /** The parameters of a query. Each parameter that is read counts as known. */
 export interface Query {
   text(name: string): string | undefined;
+  list(name: string): readonly string[];
   number(name: string, fallback: number): number;
   flag(name: string, fallback: boolean): boolean;
 }
@@ -59,6 +60,10 @@ export function queryOf(parameters: URLSearchParams): Query & { readonly values:
   };
   return {
     text,
+    list(name) {
+      taken.add(name);
+      return parameters.getAll(name);
+    },
     number(name, fallback) {
       const value = text(name) ?? String(fallback);
       if (!/^\d{1,9}$/u.test(value)) throw new BadRequest(`${name} is invalid`);

@@ -1,4 +1,4 @@
-import { listCommits, showCommit } from './commits.ts';
+import { listCommits, showCommit, showMergeBase } from './commits.ts';
 import { json, refusal, type Exchange, type ProjectExchange, type Reply } from './request.ts';
 import type { RouteName } from './faults.ts';
 import { fromBytes } from './git.ts';
@@ -15,7 +15,7 @@ export interface Route {
 }
 
 const segment = '([^/]+)';
-const projectRoute = new RegExp(`^/projects/${segment}(?:/repository/(commits|tree|branches)(?:/${segment})?)?$`, 'u');
+const projectRoute = new RegExp(`^/projects/${segment}(?:/repository/(commits|tree|branches|merge_base)(?:/${segment})?)?$`, 'u');
 const blobRoute = new RegExp(`^/projects/${segment}/repository/blobs/${segment}/raw$`, 'u');
 
 const mergeRequestRoute = new RegExp(`^/projects/${segment}/merge_requests(?:/([0-9]+))?$`, 'u');
@@ -55,6 +55,9 @@ function readingRouteOf(path: string): Route | null {
   if (kind === 'branches') return rest === undefined ? { name: 'branches', project, answer: async (exchange) => await listBranches(inProject(exchange)) } : null;
   if (kind === 'tree') {
     return rest === undefined ? { name: 'tree', project, answer: async (exchange, _, tokens) => await listTree(inProject(exchange), tokens) } : null;
+  }
+  if (kind === 'merge_base') {
+    return rest === undefined ? { name: 'mergeBase', project, answer: async (exchange) => await showMergeBase(inProject(exchange)) } : null;
   }
   if (rest === undefined) return { name: 'commits', project, answer: async (exchange) => await listCommits(inProject(exchange)) };
   return { name: 'commit', project, answer: async (exchange) => await showCommit(inProject(exchange), decodeURIComponent(rest)) };

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { parseRepositoryName } from '../../../domain/repository-name.ts';
 import type { RepositoryInfo } from '../../../ports/git-provider.ts';
 import { Oid } from '../response-fields.ts';
-import type { CachedFile, Head, ListingSource, Opened, OpenRequest, TreeFile } from '../incremental-listing.ts';
+import type { Head, ListingSource, OpenedTree, OpenRequest } from '../incremental-listing.ts';
 import type { GitHubApi } from './github-api.ts';
 import { failed, notFound, parse } from './github-failures.ts';
 
@@ -25,17 +25,11 @@ export function parseName(repository: string): RepositoryName {
   return { owner, repo };
 }
 
-/** A directory without dates. The `id` of its head is GitHub's current `owner/name`. */
-interface OpenedRepository extends Omit<Opened, 'files'> {
-  readonly files: readonly TreeFile[];
-  /** Resolves to true if the earlier commit is part of the head's history. */
-  descends(signal: AbortSignal): Promise<boolean>;
-}
-
 /** Reads repositories from GitHub: by GraphQL with a credential, by REST without. */
 export interface RepositorySource {
   find(repository: string, signal: AbortSignal): Promise<RepositoryInfo>;
-  open(request: OpenRequest, signal: AbortSignal): Promise<OpenedRepository>;
+  /** The `id` of the head is GitHub's current `owner/name`. */
+  open(request: OpenRequest, signal: AbortSignal): Promise<OpenedTree>;
   /** Adds the dates of the paths' first commits, in milliseconds, of paths with a history. `repository` is the actual `owner/name`. */
   addDates(repository: string, commit: string, paths: readonly string[], dates: Map<string, number>, signal: AbortSignal): Promise<void>;
 }
@@ -77,35 +71,11 @@ export function createGitHubListing(api: GitHubApi, source: RepositorySource): L
       const head = await readHead(api, repository, last, signal);
       return head !== null && (head.commit === null || head.commit === last.commit) ? { ...last, ...head } : null;
     },
-    open: (request, signal) => open(source, request, signal),
+    open: (request, signal) => source.open(request, signal),
     async addDates({ id }, commit, paths, dates, signal) {
       await source.addDates(String(id), commit, paths, dates, signal);
       // The host replaces bytes that are not UTF-8 in a path, so the history of such a path can't be requested.
       if (paths.some((path) => !dates.has(path) && !path.includes('\u{fffd}'))) throw failed('it knows no history of a file that it lists');
     },
   };
-}
-
-/** A file with the same content as in an earlier commit has the same first commit, if the head descends from that commit. */
-async function open(source: RepositorySource, request: OpenRequest, signal: AbortSignal): Promise<Opened> {
-  const { earlier, cachedFiles } = request;
-  const opened = await source.open(request, signal);
-  const { head, directory, files } = opened;
-  const undated = { head, directory, files: files.map((file) => ({ ...file, createdAt: null })) };
-  if (head.commit === null) return undated;
-  const known = await cachedFiles(head.commit, directory);
-  if (known !== null) return { head, directory, files: inheritDates(files, known) };
-  const before = earlier === null || earlier === head.commit ? null : await cachedFiles(earlier, directory);
-  if (before === null) return undated;
-  const dated = inheritDates(files, before);
-  const isUseful = dated.some(({ createdAt }) => createdAt !== null);
-  return isUseful && (await opened.descends(signal)) ? { head, directory, files: dated } : undated;
-}
-
-function inheritDates(files: readonly TreeFile[], before: readonly CachedFile[]): CachedFile[] {
-  const byPath = new Map(before.map((file) => [file.path, file]));
-  return files.map((file) => {
-    const known = byPath.get(file.path);
-    return { ...file, createdAt: known?.blobId === file.blobId ? known.createdAt : null };
-  });
 }

@@ -161,7 +161,7 @@ function collectFiles(entries: readonly GraphqlEntry[] | null | undefined, prefi
     const bytes = Buffer.from(nameRaw, 'base64');
     if (!isUtf8(bytes)) continue;
     const path = prefix + bytes.toString('utf8');
-    if (type === 'blob' && (mode & typeMask) === regularType) files.push({ path, blobId: oid, mode: null });
+    if (type === 'blob' && (mode & typeMask) === regularType) files.push({ path, blobId: oid });
     const below = type === 'tree' ? collectFiles(object?.entries, `${path}/`) : [];
     if (below === null) return null;
     files.push(...below);

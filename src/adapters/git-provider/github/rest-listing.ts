@@ -139,5 +139,5 @@ export function createRestTrees(api: GitHubApi, maxFiles: number) {
 
 function filesOf({ tree }: RestTree, prefix: string): TreeFile[] {
   const regular = tree.filter(({ type, mode }) => type === 'blob' && mode.startsWith('100'));
-  return regular.map(({ path, sha }) => ({ path: prefix + path, blobId: sha, mode: null }));
+  return regular.map(({ path, sha }) => ({ path: prefix + path, blobId: sha }));
 }

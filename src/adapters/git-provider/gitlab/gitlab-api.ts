@@ -11,11 +11,9 @@ import { failed, failures, isJson, malformed, parse, ErrorResponse } from './git
 /** A project's full path, or its number in GitLab. */
 export type ProjectName = string | number;
 
-export interface HistoryQuery {
-  /** A commit, or a range of them. */
+interface HistoryQuery {
   readonly ref: string;
-  readonly path?: string;
-  readonly firstParent?: boolean;
+  readonly path: string;
   readonly page: number;
 }
 
@@ -69,10 +67,12 @@ function apiOf(send: Send, host: HostUrl) {
     project: async (project: ProjectName) => parse(Project, await projects.show(project), 'a project'),
     commit: async (project: ProjectName, name: string) =>
       parse(HeadCommit, await commits.show(project, name, { stats: false }), 'a commit'),
+    /** Returns the newest commit that both have in their history. */
+    mergeBase: async (project: ProjectName, one: string, other: string) =>
+      parse(HeadCommit, await repositories.mergeBase(project, [one, other]), 'a commit'),
     /** The newest commit comes first. */
-    async history(project: ProjectName, { ref, path, firstParent, page }: HistoryQuery) {
-      const filter = { ...(firstParent !== undefined && { firstParent }), ...(path !== undefined && { path, follow: false }) };
-      const query = { refName: ref, perPage: itemsPerHostPage, page, ...filter };
+    async history(project: ProjectName, { ref, path, page }: HistoryQuery) {
+      const query = { refName: ref, path, follow: false, perPage: itemsPerHostPage, page };
       return parse(pageOf(Commit), await commits.all(project, query), 'commits');
     },
     /** Returns the entries at any depth below the directory. The root is the empty string. */

@@ -25,11 +25,7 @@ export const HeadCommit = z.object({
 });
 export type HeadCommit = z.infer<typeof HeadCommit>;
 
-export const Commit = z.object({
-  id: Oid,
-  parent_ids: z.array(Oid),
-  committed_date: CommitDate,
-});
+export const Commit = z.object({ committed_date: CommitDate });
 export type Commit = z.infer<typeof Commit>;
 
 export const TreeEntry = z.object({

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { createGitLabProvider } from '../../../../src/adapters/git-provider/gitlab/index.ts';
 import { createSystemClock } from '../../../../src/adapters/clock/system-clock.ts';
 import { parseRepositoryName } from '../../../../src/domain/repository-name.ts';
-import { everything, failureOf, list, pairs, simple, simpleListing, start } from '../support.ts';
+import { agents, everything, failureOf, list, pairs, simple, simpleListing, start } from '../support.ts';
 import { hostOf, providerOf } from './support.ts';
 
 describe('The path of a request', () => {
@@ -79,6 +79,31 @@ describe('The path of a request', () => {
     host.faults.add({ fault: { kind: 'status', status: 404, body: { message: '404 Commit Not Found' } }, route: 'commit', times: 1 });
     expect(await list(provider)).toEqual(simpleListing);
     expect(host.counts()).toEqual({ commit: 2, project: 1 });
+  });
+});
+
+describe('A renamed project', () => {
+  test('is listed under its new name, after one redirect', async () => {
+    const host = await hostOf({ root: '/gitlab' });
+    await host.publish(simple, 'acme/old');
+    host.projects.rename('acme/old', 'other/deep/skep-config');
+    const provider = providerOf(host);
+    const names: string[] = [];
+    const query = { ...everything, directory: (name: string) => (names.push(name), agents) };
+    expect(pairs(await provider.listFiles('acme/old', query))).toEqual(simpleListing);
+    expect(names).toEqual(['skep-config']);
+    expect(host.counts()).toEqual({ commit: 2, tree: 1, commits: 2 });
+    expect(await provider.find('acme/old')).toEqual({ path: 'other/deep/skep-config', defaultBranch: 'main' });
+    expect(host.requests.filter(({ target }) => target.includes('acme'))).toHaveLength(2);
+  });
+
+  test('has its own upper and lower case in the name, whatever the request has', async () => {
+    const host = await hostOf();
+    await host.publish(simple, 'Acme/Skep-Config');
+    const names: string[] = [];
+    const query = { ...everything, directory: (name: string) => (names.push(name), agents) };
+    expect(pairs(await providerOf(host).listFiles('acme/skep-config', query))).toEqual(simpleListing);
+    expect(names).toEqual(['Skep-Config']);
   });
 });
 

@@ -90,7 +90,7 @@ describe('A later listing', () => {
     expect(host.counts()).toEqual({ project: 1 });
   });
 
-  test('requests the new commits, the tree and the history of a new file', async () => {
+  test('requests the tree, the common ancestor, and the histories of new and changed files', async () => {
     const host = await hostOf();
     await host.publish(simple);
     const provider = providerOf(host);
@@ -99,7 +99,7 @@ describe('A later listing', () => {
     const fourth: CommitDescription = { id: 'fourth', at: start + 30, files: [[`${agents}/c.md`, '1'], [file, '3']] };
     await host.publish([...simple, fourth]);
     expect(await list(provider)).toEqual([simpleListing[0], [`${agents}/c.md`, start + 30], simpleListing[1]]);
-    expect(host.counts()).toEqual({ commit: 1, tree: 1, commits: 2 });
+    expect(host.counts()).toEqual({ commit: 1, tree: 1, mergeBase: 1, commits: 2 });
   });
 
   test('requests no history of a file after a merge that changed nothing in the directory', async () => {
@@ -114,7 +114,7 @@ describe('A later listing', () => {
       { id: 'merge', parents: ['third', 'side'], at: start + 40, files: [['src/y', '1']] },
     ]);
     expect(await list(provider)).toEqual(simpleListing);
-    expect(host.counts()).toEqual({ commit: 1, commits: 2 });
+    expect(host.counts()).toEqual({ commit: 1, tree: 1, mergeBase: 1 });
     expect(await list(provider)).toEqual(simpleListing);
     expect(host.counts()).toEqual({ commit: 1 });
   });
@@ -135,10 +135,10 @@ describe('A later listing', () => {
     const listing = await list(provider);
     expect(listing).toHaveLength(20);
     expect(listing[7]).toEqual([changed, start + 7]);
-    expect(host.counts()).toEqual({ commit: 1, tree: 1, commits: 3 });
+    expect(host.counts()).toEqual({ commit: 1, tree: 1, mergeBase: 1, commits: 1 });
   });
 
-  test('has the date of the version that a merge took, also after a revert', async () => {
+  test('has the date of the version that a merge took, but the known date after a revert', async () => {
     const host = await hostOf();
     const before: CommitDescription[] = [
       { id: 'root', at: start, files: [['other', '1']] },
@@ -156,7 +156,7 @@ describe('A later listing', () => {
     await host.publish(before);
     await list(again);
     await host.publish([...before, merge, revert]);
-    expect((await list(again))[0]).toEqual([file, start + 10]);
+    expect((await list(again))[0]).toEqual([file, start + 20]);
   });
 
   test('requests no history of a file after another file was removed', async () => {
@@ -167,7 +167,7 @@ describe('A later listing', () => {
     host.counts();
     await host.publish([...simple, { id: 'fourth', at: start + 30, files: [[file, null]] }]);
     expect(await list(provider)).toEqual(simpleListing.slice(1));
-    expect(host.counts()).toEqual({ commit: 1, tree: 1, commits: 1 });
+    expect(host.counts()).toEqual({ commit: 1, tree: 1, mergeBase: 1 });
   });
 
   test('requests everything again if the history was rewritten', async () => {
@@ -178,7 +178,27 @@ describe('A later listing', () => {
     host.counts();
     await host.publish([{ id: 'rewritten', at: start + 50, files: [[file, '2'], [`${agents}/deploy/b.md`, '1']] }]);
     expect(await list(provider)).toEqual(simpleListing.map(([path]) => [path, start + 50]));
-    expect(host.counts()).toEqual({ commit: 1, tree: 1, commits: 3 });
+    expect(host.counts()).toEqual({ commit: 1, tree: 1, mergeBase: 1, commits: 2 });
+  });
+
+  test.each([
+    ['to an earlier commit', 'second'],
+    ['to another branch', 'beside'],
+    ['to a history without a common commit', 'apart'],
+  ])('requests everything again if the default branch moved %s', async (_, main) => {
+    const host = await hostOf();
+    const files = [[file, '3'], [`${agents}/deploy/b.md`, '1']] as const;
+    const beside: CommitDescription = { id: 'beside', parents: ['second'], at: start + 50, files };
+    const apart: CommitDescription = { id: 'apart', parents: [], at: start + 60, files };
+    const commits = [...simple, beside, apart];
+    await host.publish({ commits, branches: { main: 'third' } });
+    const provider = providerOf(host);
+    await list(provider);
+    host.counts();
+    await host.publish({ commits, branches: { main } });
+    const listing = await list(provider);
+    expect(host.counts()).toEqual({ commit: 1, tree: 1, mergeBase: 1, commits: 2 });
+    expect(listing).toEqual(await list(providerOf(host)));
   });
 
   test('keeps what was read before a failure', async () => {
@@ -214,30 +234,5 @@ describe('A later listing', () => {
     }
     const rubbish = { get: async () => '{"version":1,"files":[[1]]}', put: async () => undefined };
     expect(await list(providerOf(host, { listingCache: rubbish }))).toEqual(simpleListing);
-  });
-});
-
-describe('A renamed project', () => {
-  test('is listed under its new name, after one redirect', async () => {
-    const host = await hostOf({ root: '/gitlab' });
-    await host.publish(simple, 'acme/old');
-    host.projects.rename('acme/old', 'other/deep/skep-config');
-    const provider = providerOf(host);
-    const names: string[] = [];
-    const query = { ...everything, directory: (name: string) => (names.push(name), agents) };
-    expect(pairs(await provider.listFiles('acme/old', query))).toEqual(simpleListing);
-    expect(names).toEqual(['skep-config']);
-    expect(host.counts()).toEqual({ commit: 2, tree: 1, commits: 2 });
-    expect(await provider.find('acme/old')).toEqual({ path: 'other/deep/skep-config', defaultBranch: 'main' });
-    expect(host.requests.filter(({ target }) => target.includes('acme'))).toHaveLength(2);
-  });
-
-  test('has its own upper and lower case in the name, whatever the request has', async () => {
-    const host = await hostOf();
-    await host.publish(simple, 'Acme/Skep-Config');
-    const names: string[] = [];
-    const query = { ...everything, directory: (name: string) => (names.push(name), agents) };
-    expect(pairs(await providerOf(host).listFiles('acme/skep-config', query))).toEqual(simpleListing);
-    expect(names).toEqual(['Skep-Config']);
   });
 });
