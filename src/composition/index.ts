@@ -13,7 +13,7 @@ export type { Executions } from '../application/executions/executions.ts';
 export type { Files } from '../application/files/files.ts';
 export type { Keys } from '../application/keys/keys.ts';
 export type { Overview } from '../application/overview/get-overview.ts';
-export type { MicroagentContent, MicroagentListing, Microagents } from '../application/microagents/microagents.ts';
+export type { MicroagentContent, Microagents } from '../application/microagents/microagents.ts';
 export type {
   OpenPort, PortAccess, PortGrant, PortVisitor, Sandboxes, StartSandboxRequest,
 } from '../application/sandboxes/sandboxes.ts';

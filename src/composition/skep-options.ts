@@ -31,7 +31,6 @@ const localGit = z.strictObject({
 const gitHost = {
   timeoutMs: milliseconds,
   concurrency: count,
-  serveStaleForMs: milliseconds.nullable(),
   httpHosts: setting.git_http_hosts,
 };
 

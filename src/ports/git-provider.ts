@@ -27,8 +27,6 @@ export interface DirectoryListing {
   readonly directory: string;
   /** In no particular order. */
   readonly files: readonly DatedFile[];
-  /** When the host last confirmed the list, in milliseconds since the epoch. Absent if it did so just now. */
-  readonly confirmedAt?: number;
 }
 
 export interface RepositoryInfo {

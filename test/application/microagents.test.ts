@@ -70,7 +70,6 @@ describe('the content of a microagent', () => {
         frontMatter: { triggers: ['deploy', 'aws'], type: 'knowledge' },
         frontMatterProblem: null,
         gitProvider: 'memory',
-        confirmedAt: null,
       });
     }
     expect(reads).toEqual([`acme/shop ${path} 1048576`]);

@@ -11,7 +11,7 @@ test('effective settings have the format of the configuration, and include the l
   writeFileSync(file, JSON.stringify({
     limits: { connections_per_sandbox: 7 }, events: { keep_for: '1h' }, quarantine: { keep_for: '20m' }, starts: { setup_timeout: '90s' },
   }));
-  const env = { SKEP_CONFIG: file, SKEP_GIT_TIMEOUT: '2m', SKEP_GIT_SERVE_STALE_FOR: '90s', SKEP_AGENT_MEMORY: '512MiB' };
+  const env = { SKEP_CONFIG: file, SKEP_GIT_TIMEOUT: '2m', SKEP_AGENT_MEMORY: '512MiB' };
   const shown = Object.fromEntries(effectiveSettings(readConfig(env)).map(({ key, value }) => [key, value]));
   await removeFolder(folder);
   expect(shown).toMatchObject({
@@ -20,7 +20,6 @@ test('effective settings have the format of the configuration, and include the l
     quarantine: 'keep_for 20m',
     starts: expect.stringContaining('setup_timeout 90s'),
     git_timeout: '2m',
-    git_serve_stale_for: '90s',
     agent_memory: '512MiB',
     port: '3000',
   });

@@ -13,7 +13,7 @@ import type { ListingCache } from '../../ports/listing-cache.ts';
 import { oidForm } from '../shared/git-process.ts';
 import { KeyedMutex } from '../shared/keyed-mutex.ts';
 import { isUnencryptedRemote } from '../shared/plain-http.ts';
-import { isOutage, type ProviderFailures } from '../shared/provider-failures.ts';
+import type { ProviderFailures } from '../shared/provider-failures.ts';
 import { createSingleFlight, type SingleFlight } from '../shared/single-flight.ts';
 import type { TimeLimit } from '../shared/timeout.ts';
 import { withBudget } from './retrying-http-client.ts';
@@ -28,8 +28,6 @@ export interface GitHostOptions {
   readonly concurrency?: number;
   /** Default: a cache in memory. */
   readonly listingCache?: ListingCache;
-  /** While the host is down, serves a listing that it confirmed at most this many milliseconds ago. Default: null, never. */
-  readonly serveStaleForMs?: number | null;
   /** How many files a directory may hold. Default: 100,000. */
   readonly maxFiles?: number;
   /** How large a response may be, in bytes. */
@@ -47,7 +45,6 @@ export interface GitHostOptions {
 export const hostDefaults = () => ({
   timeoutMs: 30_000,
   listingCache: createMemoryListingCache(),
-  serveStaleForMs: null,
   maxFiles: 100_000,
   maxBytes: 128 * 2 ** 20,
   httpHosts: [],
@@ -102,9 +99,7 @@ const minResponseBytes = 64 * 1024;
 
 /** Serves the repositories of a host. Equal requests at the same time share one run, which ends when no caller is left. */
 export function createHostedProvider(host: GitHost, limit: TimeLimit, options: Required<GitHostOptions>): GitProvider {
-  const { clock, listingCache, serveStaleForMs } = options;
-  const cache = createJsonCache(listingCache, host.scope);
-  const listing = createIncrementalListing(host.source, cache, () => clock.now(), serveStaleForMs !== null);
+  const listing = createIncrementalListing(host.source, createJsonCache(options.listingCache, host.scope));
   const listings = createSingleFlight<Opened>();
   const finds = createSingleFlight<RepositoryInfo>();
   const reads = createSingleFlight<Buffer | null>();
@@ -135,13 +130,7 @@ export function createHostedProvider(host: GitHost, limit: TimeLimit, options: R
     hosts: host.hosts,
     async listFiles(repository, anyQuery, signal) {
       const query = memoized(anyQuery);
-      try {
-        return await limit.run(signal, (within) => list(repository, query, within));
-      } catch (error) {
-        const recalled = serveStaleForMs === null || !isOutage(error) ? null : await listing.recall(repository, query);
-        if (recalled === null || clock.now() - (recalled.confirmedAt ?? 0) > (serveStaleForMs ?? 0)) throw error;
-        return recalled;
-      }
+      return await limit.run(signal, (within) => list(repository, query, within));
     },
     readFile: read,
     find: (repository, signal) => share(finds, repository, '', signal, (within) => host.find(repository, within)),

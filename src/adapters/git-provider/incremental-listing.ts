@@ -121,11 +121,11 @@ function inheritDates(files: readonly TreeFile[], before: readonly CachedFile[])
   });
 }
 
-const CachedHead = z.object({ version: z.literal(1), head: Head, confirmedAt: z.int() });
+const CachedHead = z.object({ version: z.literal(1), head: Head });
 const CachedFiles = z.object({ version: z.literal(3), files: z.array(CachedFile) });
 
-/** Requests only data that is not in the cache. With `keepsConfirmations`, the time of each listing is cached too. */
-export function createIncrementalListing(source: ListingSource, cache: JsonCache, now: () => number, keepsConfirmations: boolean) {
+/** Requests only data that is not in the cache. */
+export function createIncrementalListing(source: ListingSource, cache: JsonCache) {
   /** The files depend only on the commit, not on the repository. */
   const cachedFiles: CachedFilesOf = async (commit, directory) =>
     (await cache.get(`files ${commit} ${directory}`, CachedFiles))?.files ?? null;
@@ -168,15 +168,8 @@ export function createIncrementalListing(source: ListingSource, cache: JsonCache
       const undated = files.filter(({ createdAt }) => createdAt === null).filter(isWanted(query, directory)).map(({ path }) => path);
       const listed = undated.length === 0 && cached !== null ? opened : await addDates(opened, undated, signal);
       const isSame = JSON.stringify(head) === JSON.stringify(last);
-      if (!isSame || keepsConfirmations) await cache.put(`repository ${repository}`, { version: 1, head, confirmedAt: now() });
+      if (!isSame) await cache.put(`repository ${repository}`, { version: 1, head });
       return listed;
-    },
-    /** Returns the last listing from the cache, and when the host confirmed it, in milliseconds since the epoch. */
-    async recall(repository: string, query: FileQuery): Promise<DirectoryListing | null> {
-      const last = await cache.get(`repository ${repository}`, CachedHead);
-      const cached = last === null ? null : await openCached(last.head, query);
-      const selected = cached === null ? null : selectFiles(cached, query);
-      return last === null || selected === null ? null : { ...selected, confirmedAt: last.confirmedAt };
     },
   };
 }

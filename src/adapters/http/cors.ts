@@ -1,6 +1,6 @@
 import type { HttpHandler } from './request-context.ts';
 
-const exposedHeaders = 'Age, Content-Range, ETag, Last-Event-ID, Location, Retry-After, X-Request-Id';
+const exposedHeaders = 'Content-Range, ETag, Last-Event-ID, Location, Retry-After, X-Request-Id';
 const preflightHeaders = {
   'Access-Control-Allow-Methods': 'GET, HEAD, POST, PUT, PATCH, DELETE',
   'Access-Control-Allow-Headers':

@@ -1,13 +1,6 @@
 import type { z } from 'zod';
 import { explained, type Reason } from '../../domain/reason.ts';
-import { Failure, isFailureOf } from '../../domain/failure.ts';
-
-const outageReasons: ReadonlySet<Reason['code']> = new Set(['connection_lost', 'host_unknown', 'server_error', 'unreachable']);
-
-/** Returns whether the error means that the host can't be reached, is too slow, or reports an error of its own. */
-export function isOutage(error: unknown): boolean {
-  return isFailureOf(error, 'provider_timeout') || (isFailureOf(error, 'provider_failed') && outageReasons.has(error.context.reason.code));
-}
+import { Failure } from '../../domain/failure.ts';
 
 /** How long a refused client waits if the host names no time: the period of most of GitLab's limits, and GitHub's recommendation. */
 export const defaultRateLimitMs = 60_000;

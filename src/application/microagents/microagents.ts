@@ -7,17 +7,7 @@ import type { ParseFrontMatter } from '../../ports/front-matter.ts';
 import type { DirectoryListing, FileContentId } from '../../ports/git-provider.ts';
 import type { LocatedRepository, Repositories, RepositoryPatterns } from '../repositories/repositories.ts';
 
-export interface MicroagentListing {
-  /** Sorted by path. */
-  readonly microagents: readonly Microagent[];
-  /** When the git host last confirmed the list, in milliseconds. Null: just now. Not null only if stale lists are allowed. */
-  readonly confirmedAt: number | null;
-}
-
-export interface MicroagentContent extends Microagent, ReadMicroagent {
-  /** The same as in the listing. */
-  readonly confirmedAt: MicroagentListing['confirmedAt'];
-}
+export type MicroagentContent = Microagent & ReadMicroagent;
 
 export interface MicroagentDeps {
   readonly repositories: Repositories;
@@ -44,16 +34,14 @@ export class Microagents {
     this.#deps = deps;
   }
 
-  /** Throws `repository_not_found` (also if no pattern matches), `invalid_request`, and the failures of the git provider. */
+  /**
+   * Returns them sorted by path. Throws `repository_not_found` (also if no pattern matches), `invalid_request`, and the failures of the git
+   * provider.
+   */
   async list(repositoryName: string, patterns: RepositoryPatterns, signal?: AbortSignal): Promise<readonly Microagent[]> {
-    return (await this.listWithAge(repositoryName, patterns, signal)).microagents;
-  }
-
-  /** Like {@link list}, with the time of the last confirmation. */
-  async listWithAge(repositoryName: string, patterns: RepositoryPatterns, signal?: AbortSignal): Promise<MicroagentListing> {
     const located = await this.#deps.repositories.locate(repositoryName, patterns, signal);
-    const { directory, files, confirmedAt } = await this.#listFiles(located, signal);
-    return { microagents: microagentsOf(directory, files), confirmedAt: confirmedAt ?? null };
+    const { directory, files } = await this.#listFiles(located, signal);
+    return microagentsOf(directory, files);
   }
 
   /** Lists the files of the microagents, sorted by path. Throws the failures of `GitProvider.listFiles`. */
@@ -82,7 +70,7 @@ export class Microagents {
   /** Throws the failures of {@link list}, `file_not_found`, and `invalid_request` for a file of more than 1 MiB. */
   async read(repositoryName: string, filePath: string, patterns: RepositoryPatterns, signal?: AbortSignal): Promise<MicroagentContent> {
     const located = await this.#deps.repositories.locate(repositoryName, patterns, signal);
-    const { directory, files, confirmedAt } = await this.#listFiles(located, signal);
+    const { directory, files } = await this.#listFiles(located, signal);
     const file = files.find(({ path }) => path === filePath);
     const [microagent] = file === undefined ? [] : microagentsOf(directory, [file]);
     if (file === undefined || microagent === undefined) throw new Failure('file_not_found', { path: filePath });
@@ -91,7 +79,7 @@ export class Microagents {
       const reason = { code: 'too_large', limit: `${maxMicroagentBytes} bytes in a file` } as const;
       throw new Failure('invalid_request', { problems: [{ argument: 'filePath', reason }] }, { cause: error });
     });
-    return { ...microagent, ...content, confirmedAt: confirmedAt ?? null };
+    return { ...microagent, ...content };
   }
 
   async #listFiles({ provider, path }: LocatedRepository, signal?: AbortSignal): Promise<DirectoryListing> {

@@ -31,7 +31,7 @@ export function toGitOptions(
   config: GivenSettings,
   mistakes: Mistake[],
 ): GitOptions {
-  const { git_timeout: timeoutMs, git_serve_stale_for: serveStaleForMs, git_http_hosts: httpHosts, github_token: token } = config;
+  const { git_timeout: timeoutMs, git_http_hosts: httpHosts, github_token: token } = config;
   switch (provider) {
     case 'local':
       return { provider, root: config.local_git_root ?? process.cwd(), timeoutMs };
@@ -41,11 +41,11 @@ export function toGitOptions(
         mistakes.push({ path: ['github_token'], problem: 'is set, and a GitHub App too; use only one of them' });
       }
       if (token !== undefined || app !== undefined) requireEncryption('github_url', config, mistakes);
-      return { provider, timeoutMs, ...omitUndefined({ serveStaleForMs, httpHosts, url: config.github_url, token, app }) };
+      return { provider, timeoutMs, ...omitUndefined({ httpHosts, url: config.github_url, token, app }) };
     }
     case 'gitlab':
       if (config.gitlab_token !== undefined) requireEncryption('gitlab_url', config, mistakes);
-      return { provider, timeoutMs, ...omitUndefined({ serveStaleForMs, httpHosts, url: config.gitlab_url, token: config.gitlab_token }) };
+      return { provider, timeoutMs, ...omitUndefined({ httpHosts, url: config.gitlab_url, token: config.gitlab_token }) };
   }
 }
 

@@ -7,7 +7,7 @@ import { camelCase, type InCamelCase } from '../../adapters/shared/snake-case.ts
 import { defaultAgentMemoryBytes } from '../../application/agents/agent-memory-limit.ts';
 import { defaultDiskUsedPercent } from '../../domain/disk-pressure.ts';
 import { defaultProduct } from '../../domain/microagent.ts';
-import { duration, durationForm, size } from './field-schemas.ts';
+import { duration, size } from './field-schemas.ts';
 
 const url = z.url({ protocol: /^https?$/, error: 'is not an http or https URL' })
   .refine((text) => !/[?#]|^\w+:\/\/[^/]*@/.test(text), 'has credentials, a query or a fragment')
@@ -68,7 +68,6 @@ export const settingsSchema = z.object({
   git_timeout: duration('30s').default(30_000),
   git_http_hosts: listOf(hostName).optional()
     .describe('hosts that get the token over plain http, which is not encrypted, for example git.internal:8080'),
-  git_serve_stale_for: duration('10m').optional().describe(`${durationForm('10m')}; by default, requests fail while a git host is down`),
   github_token: secret(notEmpty.optional(), 'a token of GitHub'),
   github_app_id: appNumber.describe('the number of a GitHub App, for example 123456'),
   github_app_installation_id: appNumber.describe('the number of its installation, for example 7890123'),

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import { createMemoryListingCache } from '../../../src/adapters/git-provider/listing-caches.ts';
+import type { Fault } from '../../doubles/gitlab/index.ts';
 import { createManualClock } from '../../doubles/memory/index.ts';
 import { until } from '../../support/until.ts';
-import { deadUrl, everything, failureOf, hurriedClock, list, recordingCache, simple, simpleListing } from './support.ts';
+import { deadUrl, everything, failureOf, hurriedClock, list, simple, simpleListing } from './support.ts';
 import { hostOf, providerOf } from './gitlab/support.ts';
 
 describe('A listing from a slow or unreachable host', () => {
@@ -21,6 +23,22 @@ describe('A listing from a slow or unreachable host', () => {
     const provider = providerOf(await hostOf(), { url: await deadUrl() });
     expect(await failureOf(list(provider))).toMatch(/^provider_failed: .*unreachable/u);
     expect(await provider.check()).toMatchObject({ ok: false, detail: expect.stringMatching(/can't be reached.*Check its URL/u) });
+  });
+
+  test.each<[Fault, RegExp]>([
+    [{ kind: 'status', status: 500 }, /^provider_failed: /u],
+    [{ kind: 'reset' }, /^provider_failed: /u],
+    [{ kind: 'status', status: 401, body: { message: '401 Unauthorized' } }, /^provider_unauthorized: /u],
+    [{ kind: 'status', status: 404, body: { message: '404 Project Not Found' } }, /^repository_not_found: /u],
+    [{ kind: 'body', text: '{}' }, /^provider_failed: /u],
+    [{ kind: 'throttle', headers: {} }, /^provider_rate_limited: /u],
+  ])('fails even if the same listing is in the cache: %o', async (fault, message) => {
+    const host = await hostOf();
+    await host.publish(simple);
+    const listingCache = createMemoryListingCache();
+    await list(providerOf(host, { listingCache }));
+    host.faults.add({ fault });
+    expect(await failureOf(list(providerOf(host, { listingCache, clock: hurriedClock() })))).toMatch(message);
   });
 
   test('is not taken for an unreachable host if the host limits the rate of requests', async () => {
@@ -64,67 +82,5 @@ describe('A listing from a slow or unreachable host', () => {
     expect(await running).toMatch(/^provider_failed: .*closed/u);
     expect(await failureOf(list(provider))).toMatch(/^provider_failed: .*closed/u);
     expect(await provider.check()).toMatchObject({ ok: false });
-  });
-});
-
-describe('A listing while the host is down', () => {
-  const minute = 60_000;
-
-  test('returns the last confirmed state and its time, for `serveStaleForMs`', async () => {
-    const host = await hostOf();
-    await host.publish(simple);
-    const clock = createManualClock();
-    const provider = providerOf(host, { clock, serveStaleForMs: 10 * minute });
-    const listing = await provider.listFiles('acme/shop', everything);
-    expect(listing.confirmedAt).toBeUndefined();
-    const at = clock.now();
-    host.faults.add({ fault: { kind: 'status', status: 500 } });
-    clock.advance(10 * minute);
-    expect(await provider.listFiles('acme/shop', everything)).toEqual({ ...listing, confirmedAt: at });
-    clock.advance(1);
-    expect(await failureOf(list(provider))).toMatch(/^provider_failed: /u);
-  });
-
-  test('returns after a restart the state and time of the last confirmation', async () => {
-    const host = await hostOf();
-    await host.publish(simple);
-    const listingCache = recordingCache();
-    const clock = createManualClock();
-    const options = { clock, listingCache, serveStaleForMs: 10 * minute };
-    const provider = providerOf(host, options);
-    await list(provider);
-    clock.advance(5 * minute);
-    await list(provider);
-    const at = clock.now();
-    await provider.close();
-    host.faults.add({ fault: { kind: 'reset' } });
-    clock.advance(9 * minute);
-    const hurried = { ...hurriedClock(), now: () => clock.now() };
-    expect(await providerOf(host, { ...options, clock: hurried }).listFiles('acme/shop', everything)).toMatchObject({ confirmedAt: at });
-  });
-
-  test('fails without `serveStaleForMs`, for other repositories or files, and if the host refuses', async () => {
-    const host = await hostOf();
-    await host.publish(simple);
-    await host.publish(simple, 'acme/tool');
-    const [careful, asking] = [providerOf(host), providerOf(host, { serveStaleForMs: 10 * minute })];
-    const some = { ...everything, accepts: (path: string) => path === 'a.md' };
-    await list(careful);
-    await asking.listFiles('acme/shop', some);
-    host.faults.add({ fault: { kind: 'status', status: 500 } });
-    expect(await failureOf(list(careful))).toMatch(/^provider_failed: /u);
-    expect(await failureOf(list(asking, 'acme/tool'))).toMatch(/^provider_failed: /u);
-    expect(await failureOf(list(asking))).toMatch(/^provider_failed: /u);
-    expect(await asking.listFiles('acme/shop', some)).toMatchObject({ confirmedAt: expect.any(Number) });
-    for (const [fault, message] of [
-      [{ kind: 'status', status: 401, body: { message: '401 Unauthorized' } }, /^provider_unauthorized: /u],
-      [{ kind: 'status', status: 404, body: { message: '404 Project Not Found' } }, /^repository_not_found: /u],
-      [{ kind: 'body', text: '{}' }, /^provider_failed: /u],
-      [{ kind: 'throttle', headers: {} }, /^provider_rate_limited: /u],
-    ] as const) {
-      host.faults.clear();
-      host.faults.add({ fault });
-      expect(await failureOf(asking.listFiles('acme/shop', some))).toMatch(message);
-    }
   });
 });

@@ -4,7 +4,6 @@ import type { MicroagentContent } from '../../../application/microagents/microag
 import { text, timestamp } from '../common-schemas.ts';
 import { gitProviderFailures, operation } from '../operation.ts';
 import { presenter } from '../presenter.ts';
-import type { RequestContext } from '../request-context.ts';
 
 const microagentFields = {
   name: z.string().meta({ description: 'The path below the microagents directory, without the file extension.', example: 'deploy/aws' }),
@@ -45,10 +44,6 @@ const presentContent = presenter(microagentContentResource, ({ frontMatterProble
   frontMatterProblem: reason === null ? null : { code: reason.problem, detail: sentenceOf(reason), line: reason.line },
 }));
 
-function setAge({ skep, response }: RequestContext, confirmedAt: number | null): void {
-  if (confirmedAt !== null) response.set('Age', String(Math.max(0, Math.round((skep.clock.now() - confirmedAt) / 1000))));
-}
-
 export const microagentOperations = [
   operation('get', '/api/user/repository/{repository_name}/microagents', {
     operationId: 'get_repository_microagents_api_user_repository__repository_name__microagents_get',
@@ -56,15 +51,12 @@ export const microagentOperations = [
     summary: 'List the microagents of a repository',
     description:
       'Sorted by path, from the default branch. Empty if the repository is empty or has no microagents directory. ' +
-      'The content of the files is not read. If the git host is down, the server can return an earlier list; ' +
-      'the header `Age` says how many seconds ago the git host confirmed it.',
+      'The content of the files is not read.',
     success: { status: 200, description: 'The microagents.', schema: z.array(microagentResource) },
     failures: ['repository_not_found', ...gitProviderFailures],
     handle: async (context, { params }) => {
-      const { skep, principal } = context;
-      const patterns = principal.repositories ?? null;
-      const { microagents, confirmedAt } = await skep.microagents.listWithAge(params.repository_name, patterns, context.closed);
-      setAge(context, confirmedAt);
+      const patterns = context.principal.repositories ?? null;
+      const microagents = await context.skep.microagents.list(params.repository_name, patterns, context.closed);
       return microagents.map((microagent) => presentMicroagent(microagent));
     },
   }),
@@ -74,7 +66,7 @@ export const microagentOperations = [
     summary: 'Read a microagent of a repository',
     description:
       'Its content and front matter, from the default branch. Finds only files that the list of microagents shows. Invalid front ' +
-      'matter is no failure: it is reported in `front_matter_problem`. A file of more than 1 MiB is a failure. For `Age`, see the list.',
+      'matter is no failure: it is reported in `front_matter_problem`. A file of more than 1 MiB is a failure.',
     query: z.object({
       file_path: text(4096).min(1).meta({ description: 'The `path` that the list shows.', example: '.skep/microagents/deploy/aws.md' }),
     }),
@@ -82,9 +74,7 @@ export const microagentOperations = [
     failures: ['repository_not_found', 'file_not_found', ...gitProviderFailures],
     handle: async (context, { params, query }) => {
       const patterns = context.principal.repositories ?? null;
-      const read = await context.skep.microagents.read(params.repository_name, query.file_path, patterns, context.closed);
-      setAge(context, read.confirmedAt);
-      return presentContent(read);
+      return presentContent(await context.skep.microagents.read(params.repository_name, query.file_path, patterns, context.closed));
     },
   }),
 ];

@@ -11,7 +11,7 @@ describe('The token', () => {
     const host = await hostOf();
     await host.publish(simple);
     const listingCache = recordingCache();
-    const provider = providerOf(host, { listingCache, serveStaleForMs: 1000 });
+    const provider = providerOf(host, { listingCache });
     await list(provider);
     await provider.find('acme/shop');
     expect(await provider.check()).toMatchObject({ ok: true });
@@ -53,7 +53,7 @@ describe('A cached listing', () => {
     await host.publish(simple);
     await second.publish(simple.slice(0, 1));
     const listingCache = recordingCache();
-    const options: Partial<GitLabOptions> = { listingCache, serveStaleForMs: 60_000 };
+    const options: Partial<GitLabOptions> = { listingCache };
     expect(await list(providerOf(host, options))).toEqual(simpleListing);
     expect(listingCache.scopes.size).toBe(1);
     expect(await failureOf(list(providerOf(host, { ...options, token: 'glpat-other' })))).toMatch(/^provider_unauthorized: /u);
