@@ -42,11 +42,6 @@ function pageAlias(index: number): string {
   return `h${index}`;
 }
 
-/** A page to request. With `leap`, it should be the last page. If it is not, paging continues from the cursor `leap`. */
-interface Step extends HistoryPage {
-  readonly leap?: string;
-}
-
 const perPage = 100;
 const pathsPerQuery = 100;
 const leapsPerQuery = 400;
@@ -60,41 +55,84 @@ interface HistoriesRequest {
   readonly signal: AbortSignal;
 }
 
-/** Requests a hundred paths at once, because most histories fit into one page. A later query requests the last page of longer ones. */
-export async function addFirstDates(askGraphql: AskGraphql, request: HistoriesRequest, dates: Map<string, number>): Promise<void> {
-  async function take(steps: readonly Step[]): Promise<Step[]> {
-    const next: Step[] = [];
-    for (const [step, page] of await askPages(askGraphql, request, steps, tries)) {
-      const found = page === null ? nextPageStep(step) : follow(step, page);
-      if (typeof found === 'number') dates.set(step.path, found);
-      else if (found !== null) next.push(found);
-    }
-    return next;
-  }
-
-  let steps = request.paths.map((path): Step => ({ path, first: perPage, after: null }));
-  while (steps.length > 0) {
-    const size = steps.every(({ first }) => first === 1) ? leapsPerQuery : pathsPerQuery;
-    const queries = Array.from({ length: Math.ceil(steps.length / size) }, (_, index) => steps.slice(index * size, (index + 1) * size));
-    steps = (await Promise.all(queries.map(take))).flat();
-  }
+/** A history that continues after a page. */
+interface LongHistory {
+  readonly path: string;
+  /** The cursor at the end of the page. */
+  readonly end: string;
+  readonly totalCount: number;
 }
 
-type Answers = readonly (readonly [Step, GraphqlHistory | null])[];
+/** A page that has only the last commit of a history, if its guessed cursor is right. */
+interface Leap extends HistoryPage {
+  readonly history: LongHistory;
+}
 
-/** Returns a page for each step. Null if the host refused the guessed cursor of a leap. */
-async function askPages(ask: AskGraphql, request: HistoriesRequest, steps: readonly Step[], triesLeft: number): Promise<Answers> {
+/** Requests a hundred paths at once, because most histories fit into one page. A later query requests the last page of longer ones. */
+export async function addFirstDates(askGraphql: AskGraphql, request: HistoriesRequest, dates: Map<string, number>): Promise<void> {
+  /** Takes the pages of each query when it is answered, so that their dates are kept if another query fails. */
+  async function read<P extends HistoryPage>(
+    pages: readonly P[], perQuery: number, take: (answer: Answer<P>) => LongHistory[],
+  ): Promise<LongHistory[]> {
+    const count = Math.ceil(pages.length / perQuery);
+    const queries = Array.from({ length: count }, (_, index) => pages.slice(index * perQuery, (index + 1) * perQuery));
+    const taken = queries.map(async (query) => (await askPages(askGraphql, request, query, tries)).flatMap(take));
+    return (await Promise.all(taken)).flat();
+  }
+
+  /** Reads the next page of histories. Returns those that continue after it. */
+  const walk = (pages: readonly HistoryPage[]): Promise<LongHistory[]> =>
+    read(pages, pathsPerQuery, ({ asked: { path, after }, page }) => {
+      if (page === 'refused') throw failed('it refused a query');
+      const { totalCount, nodes, pageInfo: { hasNextPage, endCursor: end } } = page;
+      const oldest = nodes.at(-1);
+      if (!hasNextPage && oldest !== undefined) {
+        dates.set(path, oldest.committedDate);
+        return [];
+      }
+      const hasNoHistory = after === null && totalCount === 0;
+      if (hasNoHistory) return [];
+      if (end === null || end === after || oldest === undefined) throw failed('a history in its response is incomplete');
+      return [{ path, end, totalCount }];
+    });
+
+  /** Reads the last commit of histories. Returns those whose cursor was not guessed. */
+  const leap = (leaps: readonly Leap[]): Promise<LongHistory[]> =>
+    read(leaps, leapsPerQuery, ({ asked: { path, history }, page }) => {
+      const [last, ...others] = page === 'refused' || page.pageInfo.hasNextPage ? [] : page.nodes;
+      if (last === undefined || others.length > 0) return [history];
+      dates.set(path, last.committedDate);
+      return [];
+    });
+
+  let long = await walk(request.paths.map((path) => ({ path, first: perPage, after: null })));
+  const leaps = long.flatMap(leapOver);
+  // The cursors of a host have one form.
+  if (leaps.length === long.length) long = await leap(leaps);
+  while (long.length > 0) long = await walk(long.map(({ path, end }) => ({ path, first: perPage, after: end })));
+}
+
+interface Answer<P extends HistoryPage> {
+  readonly asked: P;
+  /** A guessed cursor that does not exist is one reason for a refusal. It is of the whole query. */
+  readonly page: GraphqlHistory | 'refused';
+}
+
+/** Returns an answer for each page. */
+async function askPages<P extends HistoryPage>(
+  ask: AskGraphql, request: HistoriesRequest, pages: readonly P[], triesLeft: number,
+): Promise<readonly Answer<P>[]> {
   try {
-    const query = historiesQuery(request.repository, request.commit, steps);
+    const query = historiesQuery(request.repository, request.commit, pages);
     const { data, errors } = await ask(query, request.signal);
-    if (errors.length > 0) return steps.map((step) => [step, refused(step)]);
+    if (errors.length > 0) return pages.map((asked) => ({ asked, page: 'refused' }));
     const histories = parse(GraphqlHistories, data, query.what).repository?.object;
     if (histories === null || histories === undefined) throw failed('the commit that it returned before is missing');
-    return steps.map((step, index) => [step, pageOf(histories, index)]);
+    return pages.map((asked, index) => ({ asked, page: pageOf(histories, index) }));
   } catch (error) {
     if (!(error instanceof TooHeavy) || triesLeft === 1) throw error;
-    const middle = Math.ceil(steps.length / 2);
-    const halves = [steps.slice(0, middle), steps.slice(middle)].filter(({ length }) => length > 0);
+    const middle = Math.ceil(pages.length / 2);
+    const halves = [pages.slice(0, middle), pages.slice(middle)].filter(({ length }) => length > 0);
     return (await Promise.all(halves.map((half) => askPages(ask, request, half, triesLeft - 1)))).flat();
   }
 }
@@ -105,30 +143,9 @@ function pageOf(histories: Readonly<Record<string, GraphqlHistory>>, index: numb
   return page;
 }
 
-function refused({ leap }: Step): null {
-  if (leap === undefined) throw failed('it refused a query');
-  return null;
-}
-
-function nextPageStep({ path, leap }: Step): Step {
-  return { path, first: perPage, after: leap ?? null };
-}
-
-/** Returns the date, the next step towards it, or null if the path has no history. */
-function follow(step: Step, { totalCount, nodes, pageInfo }: GraphqlHistory): number | Step | null {
-  const { path, after, leap } = step;
-  const { hasNextPage, endCursor } = pageInfo;
-  const oldest = nodes.at(-1)?.committedDate;
-  if (leap !== undefined && (hasNextPage || nodes.length !== 1)) return nextPageStep(step);
-  if (!hasNextPage && oldest !== undefined) return oldest;
-  if (after === null && totalCount === 0) return null;
-  if (endCursor === null || endCursor === after || nodes.length === 0) throw failed('a history in its response is incomplete');
-  const last = after === null ? lastCursor(endCursor, totalCount) : null;
-  return last === null ? { path, first: perPage, after: endCursor } : { path, first: 1, after: last, leap: endCursor };
-}
-
-/** Guesses the cursor before a history's last commit, from GitHub's undocumented format. Null if the cursor has another format. */
-function lastCursor(cursor: string, totalCount: number): string | null {
-  const id = /^([0-9a-f]{40,64}) \d+$/u.exec(cursor)?.[1];
-  return id === undefined ? null : `${id} ${totalCount - 2}`;
+/** Guesses the cursor before a history's last commit, from GitHub's undocumented format. No leap if the cursor has another format. */
+function leapOver(history: LongHistory): Leap[] {
+  const { path, end, totalCount } = history;
+  const id = /^([0-9a-f]{40,64}) \d+$/u.exec(end)?.[1];
+  return id === undefined ? [] : [{ path, first: 1, after: `${id} ${totalCount - 2}`, history }];
 }
