@@ -5,12 +5,8 @@ import { diffFlags, diffSettings, listFlags, logFlags, nameFlags } from './chang
 /** The script's own exit codes. */
 const exitCodes = { noGit: 64, noBase: 65 };
 
-/**
- * Adds all files that are not ignored to a copy of the index, but leaves the folders of others as the base has them. Writes nothing into
- * the repository: the copy and the new objects are in a temporary folder. The copy keeps the time stamp of the index, by which git decides
- * which files to read.
- */
-const addAll = `
+/** Sets git's environment, and `g`, which runs git without hooks, a file system monitor, or a sparse checkout. */
+const environment = String.raw`
 set -eu
 umask 077
 unset GIT_NAMESPACE GIT_CONFIG_PARAMETERS GIT_CONFIG_COUNT
@@ -19,9 +15,13 @@ export GIT_DIR="$PWD/.git" GIT_WORK_TREE="$PWD" GIT_NO_REPLACE_OBJECTS=1 GIT_NO_
 export GIT_TERMINAL_PROMPT=0 GIT_LITERAL_PATHSPECS=1 LC_ALL=C
 # Without a split index, the copy of the index is whole. Otherwise, git adds no files outside of a sparse checkout.
 g() {
-  git -c core.fsmonitor=false -c core.hooksPath=/dev/null -c core.safecrlf=false -c core.splitIndex=false -c core.sparseCheckout=false \\
+  git -c core.fsmonitor=false -c core.hooksPath=/dev/null -c core.safecrlf=false -c core.splitIndex=false -c core.sparseCheckout=false \
     -c gc.auto=0 -c 'safe.directory=*' "$@"
 }
+`;
+
+/** Checks that the base is there, and makes git write to a copy of the index and to a temporary folder. Sets `from`, `to` and `work`. */
+const copyOfIndex = `
 base=$1
 others=$2
 [ -e .git ] || exit ${exitCodes.noBase}
@@ -39,6 +39,10 @@ export GIT_INDEX_FILE="$work/index" GIT_OBJECT_DIRECTORY="$work/objects" GIT_ALT
 empty() { g hash-object -t tree -w --stdin </dev/null; }
 from=\${base:-$(empty)}
 to=\${head:-$(empty)}
+`;
+
+/** Leaves the folders of others as the base has them. The arguments `$@` are then patterns that exclude them. */
+const foldersOfOthers = `
 # Only here, git's paths are patterns.
 patterns() (
   export GIT_LITERAL_PATHSPECS=0
@@ -56,6 +60,10 @@ add() {
   patterns -c core.bigFileThreshold=1 -c core.fsync=none -c advice.addEmbeddedRepo=false add -A --ignore-errors . "$@" \\
     >"$work/report" 2>&1
 }
+`;
+
+/** Removes the marks by which git would not look at files. */
+const marks = String.raw`
 # Git does not look at files that are marked as unchanged or to skip. A sparse checkout skips its missing files, so those are not deleted.
 g ls-files -v >"$work/files"
 sed -n 's/^[a-zS] //p' "$work/files" >"$work/marked"
@@ -64,6 +72,10 @@ if [ -s "$work/marked" ]; then
   g update-index --no-skip-worktree --stdin <"$work/marked"
   { sed -n 's/^[sS] //p' "$work/files"; g ls-files -d | sort -u; } | sort | uniq -d | g update-index --skip-worktree --stdin
 fi
+`;
+
+/** Adds the files. Sets `complete`, which is 0 if some can't be added. */
+const addFiles = String.raw`
 # Mostly, git reports nothing.
 reported() { [ -s "$work/report" ] && [ -n "$(sed -n "$@" "$work/report")" ]; }
 # After the refresh, only changed files have to be added. With a threshold of 1, git treats every file as big and writes all of them into
@@ -78,11 +90,15 @@ for each in 1 2 3 4 5; do
   reported '/^fatal: .*: No such file or directory$/p' || break
 done
 complete=1
-if reported -e '/^warning: unable to access /d' -e '/: No such file or directory$/d' -e '/could not open directory/p' \\
+if reported -e '/^warning: unable to access /d' -e '/: No such file or directory$/d' -e '/could not open directory/p' \
   -e '/: Permission denied$/p'
 then complete=0; fi
 if [ -s "$work/report" ]; then cat "$work/report" >&2; fi
 case $status in 0) ;; 1) complete=0 ;; *) exit 128 ;; esac
+`;
+
+/** Sets `complete` to 0 if there is work that no snapshot has: in other refs, and in repositories inside the work tree. */
+const workElsewhere = String.raw`
 # Prints something if other refs have commits that neither the last commit nor a remote has, or if there are other work trees. What only
 # the reflog has counts as given up.
 elsewhere() {
@@ -113,6 +129,13 @@ inner() {
 found=$(inner "$@"; elsewhere "$head $base")
 [ -z "$found" ] || complete=0
 `;
+
+/**
+ * Adds all files that are not ignored to a copy of the index, but leaves the folders of others as the base has them. Writes nothing into
+ * the repository: the copy and the new objects are in a temporary folder. The copy keeps the time stamp of the index, by which git decides
+ * which files to read.
+ */
+const addAll = [environment, copyOfIndex, foldersOfOthers, marks, addFiles, workElsewhere].join('');
 
 /**
  * Writes a header line about the work tree, then a pack: the commits since the base, the tree with all added files, and the base's objects
