@@ -103,12 +103,17 @@ export class Sweeper {
   }
 
   #enqueueDue(records: readonly Sandbox[], observed: ReadonlyMap<string, ObservedSandbox> | null): void {
-    const { runtime, sandboxReconciler, clock } = this.#deps;
+    const { runtime, sandboxReconciler, clock, logger } = this.#deps;
     for (const record of records) {
       const found = observed === null ? null : (observed.get(record.instanceId) ?? absentSandbox(record.instanceId));
-      const step = nextSandboxStep(record, found, clock.now(), { canFreeze: runtime.capabilities.freeze });
-      if (step.kind === 'none') sandboxReconciler.watch(record);
-      else sandboxReconciler.enqueueDue(record.id, step.kind);
+      try {
+        const step = nextSandboxStep(record, found, clock.now(), { canFreeze: runtime.capabilities.freeze });
+        if (step.kind === 'none') sandboxReconciler.watch(record);
+        else sandboxReconciler.enqueueDue(record.id, step.kind);
+      } catch (error) {
+        // The store does not check the form of a record. One that is wrong must not stop the sweep of the others.
+        logger.error({ sandbox: record.id, error }, 'a sweep left out a record that has a wrong form; restore it from a backup');
+      }
     }
   }
 }

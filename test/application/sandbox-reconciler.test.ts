@@ -90,3 +90,17 @@ test('a start slot is released if the container runs already and only readiness 
   engine.open('ready');
   expect(await resumed).toMatchObject({ status: 'RUNNING' });
 });
+
+test('a record with a wrong form does not stop the sweep of the others', async () => {
+  const { engine, logged, reconciler, start, statusOf, store } = await alone();
+  const [wrong = '', other = ''] = [await start(), await start()].toSorted();
+  const record = await store.sandboxes.find(wrong);
+  if (record === null) throw new Error('no record');
+  const spec = { ...record.spec, ports: null as never };
+  expect(await store.sandboxes.replace({ ...record, spec, version: record.version + 1 })).toEqual({ kind: 'replaced' });
+  engine.vanish(other);
+  await reconciler.sweep();
+  await calm();
+  expect(await statusOf(other)).toBe('MISSING');
+  expect(logged).toContain('a sweep left out a record that has a wrong form; restore it from a backup');
+});
