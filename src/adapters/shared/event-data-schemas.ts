@@ -19,7 +19,7 @@ export const permissionOptionsSchema = z.array(
   z.object({ optionId: z.string(), name: z.string(), kind: z.enum(['allow_once', 'allow_always', 'reject_once', 'reject_always']) }),
 );
 
-export const permissionSchema: z.ZodType<PermissionRequest> = z.object({
+const permissionSchema: z.ZodType<PermissionRequest> = z.object({
   permissionId: z.string(), toolCallId: z.string(), title: z.string(), options: permissionOptionsSchema,
 });
 

@@ -2,12 +2,11 @@ import { keyAccesses } from '../../domain/principal.ts';
 import type { ApiKeyRecord, LoginCode } from '../../domain/api-key.ts';
 import type { ApiKeyStore } from '../../ports/api-key-store.ts';
 import type { Db } from './database.ts';
-import { jsonReader, TextsColumn } from './json-columns.ts';
-import { compiledOnce, orNull, rowOf, type RowOf, rowReader, enumReader } from './record-rows.ts';
+import { compiledOnce, enumReader, json, rowOf, type RowOf, rowReader } from './record-rows.ts';
 
 const recordOf = rowReader<ApiKeyRecord, RowOf<ApiKeyRecord>>({
   access: enumReader(keyAccesses),
-  repositories: orNull(jsonReader(TextsColumn)),
+  repositories: json,
 });
 
 const loginCodeOf = rowReader<LoginCode, RowOf<LoginCode>>({ access: enumReader(keyAccesses) });

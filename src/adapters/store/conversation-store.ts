@@ -3,7 +3,8 @@ import { sql } from 'kysely';
 import { permissionPolicies } from '../../domain/permission.ts';
 import { isUnsettled } from '../../domain/conversation-next-step.ts';
 import {
-  type Conversation, type ConversationSortOrder, conversationStartStatuses, agentStatuses, foldTitle,
+  agentStatuses, type Conversation, type ConversationSortOrder, conversationStartStatuses, foldTitle, type QueuedMessage,
+  type StartedMessage,
 } from '../../domain/conversation.ts';
 import type { LimitReached } from '../../domain/admission-limits.ts';
 import { type ConversationLimits, unlimitedConversations } from '../../domain/conversation-limits.ts';
@@ -12,21 +13,16 @@ import type { EventDraft } from '../../domain/event.ts';
 import { type Page, pageOf, type PageRequest } from '../../domain/page.ts';
 import type { ConversationCount, ConversationFilter, ConversationStore } from '../../ports/conversation-store.ts';
 import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
-import { permissionSchema } from '../shared/event-data-schemas.ts';
-import type { ConversationRow, Db } from './database.ts';
+import type { ConversationRow, Database, Db } from './database.ts';
 import type { EventLog } from './event-store.ts';
 import { findClaim, insertOnce, keepClaim } from './idempotency-claims.ts';
-import {
-  ChangeListColumn, columnReader, jsonReader, MicroagentsColumn, PossibleTipsColumn, PullRequestsColumn, QueueColumn, StartedMessageColumn,
-  reasonOrNull, SandboxParametersColumn, StartPointColumn, TextMapColumn,
-} from './json-columns.ts';
 import { deleteRecords, purgeRecords } from './record-removal.ts';
 import {
-  compiledOnce, type DamageListener, firstReached, withoutIndex, orNull, replaceOlder, rowOf, rowReader, enumReader, scanPage,
+  compiledOnce, type DamageListener, enumReader, firstReached, flag, json, replaceOlder, rowOf, rowReader, scanOf, withoutIndex,
 } from './record-rows.ts';
 import { touchIfRunning } from './sandbox-store.ts';
 
-export function createConversationStore(db: Db, log: EventLog, onDamaged: DamageListener = () => {}): ConversationStore {
+export function createConversationStore(db: Db, log: EventLog, onDamaged?: DamageListener): ConversationStore {
   const all = db.selectFrom('conversations').selectAll();
   const byId = compiledOnce(db, (id) => all.where('id', '=', id));
 
@@ -66,15 +62,13 @@ export function createConversationStore(db: Db, log: EventLog, onDamaged: Damage
     },
 
     // A literal, because it must match the partial index.
-    scanUnsettled: (afterId, limit) => scanPage(
-      all.where('unsettled', '=', sql.lit(1)), conversationOf, (id) => onDamaged({ kind: 'conversation', id }), afterId, limit,
-    ),
+    scanUnsettled: scanOf('conversation', all.where('unsettled', '=', sql.lit(1)), conversationOf, onDamaged),
 
     keepChanges: (id, kept, events = []) => keepChanges(log, id, kept, events),
 
     findKeptChanges: async (id) => {
       const row = await db.selectFrom('kept_changes').selectAll().where('conversation_id', '=', id).executeTakeFirst();
-      return row === undefined ? null : { keptAt: row.kept_at, tree: row.tree, list: readChangeList(row.list), patch: row.patch };
+      return row === undefined ? null : keptChangesOf(row);
     },
 
     purge: (removedBefore) => purgeRecords(db, 'conversation', removedBefore),
@@ -129,11 +123,9 @@ function replaceConversation(
   });
 }
 
-function keepChanges(
-  log: EventLog, conversationId: string, { keptAt, tree, list, patch }: KeptChanges, events: readonly EventDraft[],
-): Promise<void> {
+function keepChanges(log: EventLog, conversationId: string, changes: KeptChanges, events: readonly EventDraft[]): Promise<void> {
   return log.transaction(async (trx, writeEvents) => {
-    const row = { kept_at: keptAt, tree, list: list === null ? null : JSON.stringify(list), patch };
+    const row = rowOf(changes);
     const kept = trx.insertInto('kept_changes').values({ conversation_id: conversationId, ...row });
     await kept.onConflict((conflict) => conflict.column('conversation_id').doUpdateSet(row)).executeTakeFirst();
     await writeEvents(events);
@@ -195,26 +187,30 @@ function rowOfConversation(conversation: Conversation): ConversationRow {
   };
 }
 
-const readChangeList = orNull(jsonReader(ChangeListColumn));
-const readQueue = jsonReader(QueueColumn);
+const keptChangesOf = rowReader<KeptChanges, Database['kept_changes']>({ list: json }, ['conversation_id']);
+
+/** Messages of older versions have no `sandboxVersion`. */
+function completeMessage<M extends object>(message: M): M & { readonly sandboxVersion: number } {
+  return { sandboxVersion: 0, ...message };
+}
 
 const conversationOf = rowReader<Conversation, ConversationRow>(
   {
-    startsSandbox: (flag) => flag === 1,
-    endsSandbox: (flag) => flag === 1,
-    sandboxParameters: columnReader(SandboxParametersColumn),
-    startPoint: orNull(jsonReader(StartPointColumn)),
-    possibleTips: jsonReader(PossibleTipsColumn),
-    publications: columnReader(TextMapColumn),
-    pullRequests: jsonReader(PullRequestsColumn),
-    queue: (text) => (text === '[]' ? [] : readQueue(text)),
-    turn: orNull(jsonReader(StartedMessageColumn)),
-    permission: orNull(jsonReader(permissionSchema)),
+    startsSandbox: flag,
+    endsSandbox: flag,
+    sandboxParameters: json,
+    startPoint: json,
+    possibleTips: json,
+    publications: json,
+    pullRequests: json,
+    queue: (text) => json<readonly QueuedMessage[]>(text).map(completeMessage),
+    turn: (text) => completeMessage(json<StartedMessage>(text)),
+    permission: json,
     permissionPolicy: enumReader(permissionPolicies),
-    microagents: orNull(jsonReader(MicroagentsColumn)),
+    microagents: json,
     startStatus: enumReader(conversationStartStatuses),
-    executionStatus: orNull(enumReader(agentStatuses)),
-    statusReason: reasonOrNull,
+    executionStatus: enumReader(agentStatuses),
+    statusReason: json,
   },
   ['title_folded', 'unsettled'],
 );

@@ -1,4 +1,5 @@
 import type { Generated, Kysely } from 'kysely';
+import type { KeptChanges } from '../../domain/change.ts';
 import type { Conversation } from '../../domain/conversation.ts';
 import type { EventDraft } from '../../domain/event.ts';
 import type { ExecutionRecord } from '../../domain/execution.ts';
@@ -14,7 +15,7 @@ export interface Database {
   readonly conversations: ConversationRow;
   readonly executions: ExecutionRow;
   readonly events: RowOf<EventDraft> & { sequence: Generated<number> };
-  readonly kept_changes: { conversation_id: string; kept_at: number; tree: string; list: string | null; patch: Uint8Array | null };
+  readonly kept_changes: RowOf<KeptChanges> & { conversation_id: string };
   readonly claims: ClaimRow;
   readonly api_keys: RowOf<ApiKeyRecord>;
   readonly login_codes: RowOf<LoginCode>;

@@ -4,14 +4,13 @@ import { pageOf } from '../../domain/page.ts';
 import type { ExecutionStore } from '../../ports/execution-store.ts';
 import type { Db, ExecutionRow } from './database.ts';
 import { findClaim, insertOnce } from './idempotency-claims.ts';
-import { jsonReader, reasonOrNull, TextsColumn } from './json-columns.ts';
 import { deleteRecords, purgeRecords } from './record-removal.ts';
-import { type DamageListener, firstReached, replaceOlder, rowOf, rowReader, enumReader, scanPage } from './record-rows.ts';
+import { type DamageListener, enumReader, firstReached, flag, json, replaceOlder, rowOf, rowReader, scanOf } from './record-rows.ts';
 
 /** The maximum number of ended executions to return for deletion. */
 const maxEnded = 100;
 
-export function createExecutionStore(db: Db, onDamaged: DamageListener = () => {}): ExecutionStore {
+export function createExecutionStore(db: Db, onDamaged?: DamageListener): ExecutionStore {
   const all = db.selectFrom('executions').selectAll();
 
   return {
@@ -54,8 +53,7 @@ export function createExecutionStore(db: Db, onDamaged: DamageListener = () => {
     },
 
     // A literal, because it must match the partial index.
-    scanUnsettled: (afterId, limit) =>
-      scanPage(all.where('unsettled', '=', sql.lit(1)), executionOf, (id) => onDamaged({ kind: 'execution', id }), afterId, limit),
+    scanUnsettled: scanOf('execution', all.where('unsettled', '=', sql.lit(1)), executionOf, onDamaged),
 
     purge: (removedBefore) => purgeRecords(db, 'execution', removedBefore),
   };
@@ -71,17 +69,15 @@ function rowOfExecution(execution: ExecutionRecord): ExecutionRow {
   return { ...rowOf(execution), unsettled: Number(isExecutionUnsettled(execution)) };
 }
 
-const isSet = (flag: number): boolean => flag === 1;
-
 const executionOf = rowReader<ExecutionRecord, ExecutionRow>(
   {
-    command: jsonReader(TextsColumn),
+    command: json,
     status: enumReader(executionRecordStatuses),
-    statusReason: reasonOrNull,
-    stdin: isSet,
-    tty: isSet,
-    begun: isSet,
-    durable: isSet,
+    statusReason: json,
+    stdin: flag,
+    tty: flag,
+    begun: flag,
+    durable: flag,
   },
   ['unsettled'],
 );

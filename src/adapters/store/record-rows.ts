@@ -1,18 +1,19 @@
 import { type Compilable, type RawBuilder, type SelectQueryBuilder, sql, type UpdateQueryBuilder, type UpdateResult } from 'kysely';
 import type { LimitReached } from '../../domain/admission-limits.ts';
-import { isDamagedRecord } from '../../domain/failure.ts';
 import { camelCase, type SnakeCase, snakeCase } from '../shared/snake-case.ts';
-import { type Database, type Db, storeUnavailable } from './database.ts';
+import { type ClaimRow, type Database, type Db, storeUnavailable } from './database.ts';
 
-/** A boolean is stored as 0 or 1, an array or object as JSON text. */
-type ColumnOf<T> = T extends string ? string : T extends boolean ? number : T extends object ? string : T;
+/** A boolean is stored as 0 or 1, bytes as they are, another array or object as JSON text. */
+type ColumnOf<T> = T extends string ? string : T extends boolean ? number : T extends Uint8Array ? T : T extends object ? string : T;
 
 /** The row of a record: one column for each field, named in snake case. */
 export type RowOf<T> = { [K in keyof T & string as SnakeCase<K>]: ColumnOf<T[K]> };
 
-/** The readers of the columns whose type in the database is wider than the field's: enums, booleans and JSON. */
+/** The readers of the columns whose type in the database is wider than the field's: enums, booleans and JSON. None gets null. */
 type Readers<T, R> = {
-  readonly [K in keyof T & string as ColumnOf<T[K]> extends T[K] ? never : K]: (column: ColumnOf<T[K]>, row: R) => T[K];
+  readonly [K in keyof T & string as ColumnOf<T[K]> extends T[K] ? never : K]: (
+    column: NonNullable<ColumnOf<T[K]>>, row: R,
+  ) => NonNullable<T[K]>;
 };
 
 type Reader<R> = (column: never, row: R) => unknown;
@@ -25,12 +26,28 @@ export function rowOf<T extends object>(record: T): RowOf<T> {
 
 function columnOf(value: unknown): unknown {
   if (typeof value === 'boolean') return Number(value);
-  return typeof value === 'object' && value !== null ? JSON.stringify(value) : value;
+  return typeof value === 'object' && value !== null && !(value instanceof Uint8Array) ? JSON.stringify(value) : value;
 }
 
 /**
- * `computed` names the columns without a field. The reader throws `store_unavailable`, with the id of the record if it has one, if a column
- * has a wrong content.
+ * Reads a column of JSON. Its form is not checked, because this program wrote it: a field that earlier versions did not write must be
+ * optional, or the reader of its column must add it.
+ */
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- it is the type of the field
+export function json<T extends object>(text: string): T {
+  const value: unknown = JSON.parse(text);
+  if (typeof value !== 'object' || value === null) throw new TypeError('it is no object or array');
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `rowOf` wrote a value of this type
+  return value as T;
+}
+
+export function flag(column: number): boolean {
+  return column === 1;
+}
+
+/**
+ * `computed` names the columns without a field. A null needs no reader. If the reader of a column throws, the record is damaged: throws
+ * `store_unavailable`, with the id of the record if it has one.
  */
 export function rowReader<T extends object, R extends RowOf<T>>(
   readers: Readers<T, R>,
@@ -49,10 +66,13 @@ export function rowReader<T extends object, R extends RowOf<T>>(
     const columns = row as Readonly<Record<string, never>>;
     const record: Record<string, unknown> = {};
     try {
-      for (const { name, column, read } of fields) record[name] = read === undefined ? columns[column] : read(columns[column]!, row);
+      for (const { name, column, read } of fields) {
+        const value = columns[column];
+        record[name] = read === undefined || value === null ? value : read(value!, row);
+      }
     } catch (error) {
       const recordId: unknown = columns['id'];
-      throw typeof recordId === 'string' && isDamagedRecord(error) ? storeUnavailable({ code: 'damaged', recordId }, error) : error;
+      throw storeUnavailable({ code: 'damaged', ...(typeof recordId === 'string' && { recordId }) }, error);
     }
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the readers' type holds each field to its type
     return record as T;
@@ -65,18 +85,14 @@ export function compiledOnce<R>(db: Db, build: (placeholder: string) => Compilab
   return async (text) => (await db.executeQuery<R>({ ...query, parameters: [text] })).rows[0];
 }
 
-/** Returns a reader of a column with one of these values. The reader throws `store_unavailable` for any other text. */
+/** Returns a reader of a column with one of these values. The reader throws for any other text. */
 export function enumReader<T extends string>(values: readonly T[]): (text: string) => T {
   const known = new Map<string, T>(values.map((one) => [one, one]));
   return (text) => {
     const found = known.get(text);
-    if (found === undefined) throw storeUnavailable({ code: 'damaged' });
+    if (found === undefined) throw new TypeError('it is no known value');
     return found;
   };
-}
-
-export function orNull<C, T>(read: (column: C) => T): (column: C | null) => T | null {
-  return (column) => (column === null ? null : read(column));
 }
 
 /** Returns the first limit that has no room for one more of its rows; null if there is room. */
@@ -111,27 +127,31 @@ export async function replaceOlder<K extends keyof Database>(
 }
 
 /** Called with each record that a scan leaves out. */
-export type DamageListener = (record: { readonly kind: 'sandbox' | 'conversation' | 'execution'; readonly id: string }) => void;
+export type DamageListener = (record: { readonly kind: ClaimRow['kind']; readonly id: string }) => void;
 
-/** Returns records after the id, fewer than `limit` only at the end. Leaves out damaged ones, so that a sweep still handles the others. */
-export async function scanPage<K extends keyof Database, R extends { readonly id: string }, T>(
-  all: SelectQueryBuilder<Database, K, R>, read: (row: R) => T, onDamaged: (id: string) => void, afterId: string | null, limit: number,
-): Promise<readonly T[]> {
+/**
+ * Returns a function that returns records after the id, fewer than `limit` only at the end. It leaves out damaged ones, so that a sweep
+ * still handles the others.
+ */
+export function scanOf<K extends keyof Database, R extends { readonly id: string }, T>(
+  kind: ClaimRow['kind'], all: SelectQueryBuilder<Database, K, R>, read: (row: R) => T, onDamaged: DamageListener = () => {},
+): (afterId: string | null, limit: number) => Promise<readonly T[]> {
   const id = sql.ref<string>('id');
-  const records: T[] = [];
-  for (let after = afterId ?? ''; ; ) {
-    const missing = limit - records.length;
-    const rows = await all.where(id, '>', after).orderBy(id).limit(missing).execute();
-    for (const row of rows) {
-      try {
-        records.push(read(row));
-      } catch (error) {
-        if (!isDamagedRecord(error)) throw error;
-        onDamaged(row.id);
+  return async (afterId, limit) => {
+    const records: T[] = [];
+    for (let after = afterId ?? ''; ; ) {
+      const missing = limit - records.length;
+      const rows = await all.where(id, '>', after).orderBy(id).limit(missing).execute();
+      for (const row of rows) {
+        try {
+          records.push(read(row));
+        } catch {
+          onDamaged({ kind, id: row.id });
+        }
       }
+      const last = rows.at(-1);
+      if (last === undefined || rows.length < missing || records.length === limit) return records;
+      after = last.id;
     }
-    const last = rows.at(-1);
-    if (last === undefined || rows.length < missing || records.length === limit) return records;
-    after = last.id;
-  }
+  };
 }

@@ -10,15 +10,13 @@ import type { SandboxFilter, SandboxStore } from '../../ports/sandbox-store.ts';
 import type { Database, Db, SandboxRow } from './database.ts';
 import type { EventLog } from './event-store.ts';
 import { insertOnce } from './idempotency-claims.ts';
-import {
-  columnReader, ExposedUrlsColumn, jsonReader, TextMapColumn, PausedByColumn, reasonOrNull, RefusedColumn, SpecColumn,
-} from './json-columns.ts';
 import { purgeRecords } from './record-removal.ts';
 import {
-  compiledOnce, countUpTo, type DamageListener, firstReached, withoutIndex, orNull, replaceOlder, rowOf, rowReader, enumReader, scanPage,
+  compiledOnce, countUpTo, type DamageListener, enumReader, firstReached, json, replaceOlder, rowOf, rowReader, scanOf, withoutIndex,
 } from './record-rows.ts';
+import { readSpec } from './stored-spec.ts';
 
-export function createSandboxStore(db: Db, log: EventLog, onDamaged: DamageListener = () => {}): SandboxStore {
+export function createSandboxStore(db: Db, log: EventLog, onDamaged?: DamageListener): SandboxStore {
   const all = db.selectFrom('sandboxes').selectAll();
   const byId = compiledOnce(db, (id) => all.where('id', '=', id));
 
@@ -57,8 +55,7 @@ export function createSandboxStore(db: Db, log: EventLog, onDamaged: DamageListe
     countByStatus: (scope) => countSandboxes(db, scope),
     findFailedOrSlow: (scope, startingBefore, limit) => findFailedOrSlow(db, scope, startingBefore, limit),
 
-    scan: (afterId, limit) =>
-      scanPage(all.where('removed_at', 'is', null), sandboxOf, (id) => onDamaged({ kind: 'sandbox', id }), afterId, limit),
+    scan: scanOf('sandbox', all.where('removed_at', 'is', null), sandboxOf, onDamaged),
 
     purge: (removedBefore) => purgeRecords(db, 'sandbox', removedBefore),
   };
@@ -221,14 +218,14 @@ function rowOfSandbox(sandbox: Sandbox): SandboxRow {
 
 const sandboxOf = rowReader<Sandbox, Selectable<Database['sandboxes']>>(
   {
-    spec: columnReader(SpecColumn),
-    metadata: columnReader(TextMapColumn),
+    spec: readSpec,
+    metadata: json,
     status: enumReader(sandboxStatuses),
-    pauseKind: orNull(enumReader(pauseKinds)),
-    pausedBy: orNull(jsonReader(PausedByColumn)),
-    refused: orNull(jsonReader(RefusedColumn)),
-    exposedUrls: columnReader(ExposedUrlsColumn),
-    statusReason: reasonOrNull,
+    pauseKind: enumReader(pauseKinds),
+    pausedBy: json,
+    refused: json,
+    exposedUrls: json,
+    statusReason: json,
   },
   ['seq', 'spec_id', 'running', 'pool_fingerprint'],
 );

@@ -187,9 +187,9 @@ describe('An open store', () => {
 
   test.each([
     ['spec', 'not json'],
-    ['spec', '{"id": "node"}'],
+    ['spec', '{"id": "node"'],
     ['spec', 'null'],
-    ['exposed_urls', '{}'],
+    ['exposed_urls', '7'],
     ['status', 'ASLEEP'],
     ['pause_kind', 'nap'],
   ])('fails with `damaged` and its id if a record is corrupt (%s: %s)', async (column, value) => {
