@@ -3,7 +3,7 @@ import { chmod, lstat, mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { dnsLabel } from '../../../domain/dns-label.ts';
 import { ignoring } from '../../shared/system-errors.ts';
-import { joinBytes } from './folder-walk.ts';
+import { joinBytes } from './directories.ts';
 import { readLastLaunch } from './launch-records.ts';
 import type { PortReservations } from './port-reservations.ts';
 import { killAll } from './process-groups.ts';

@@ -5,9 +5,9 @@ import { tarEnd } from '../../shared/packed-tar.ts';
 import { ignoring } from '../../shared/system-errors.ts';
 import { partsBelow, quotedName, refusedFiles, sandboxPath } from '../sandbox-path.ts';
 import { tarEntries, tarName } from '../tar.ts';
-import { packFolder, packTree, unpackBelow } from './archives.ts';
+import { packTree, unpackBelow } from './archives.ts';
+import { Directories, isNotDirectory, NotDirectory } from './directories.ts';
 import type { Observer } from './observed-sandbox.ts';
-import { type Folder, isNotDirectory, openFolder, FolderWalk } from './folder-walk.ts';
 import { withFailures } from './runtime-failures.ts';
 
 export type EnteredWorkspace = Awaited<ReturnType<FileTransfer['enter']>>;
@@ -24,10 +24,10 @@ export class FileTransfer {
 
   async putFiles(id: string, directory: string, archive: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<void> {
     try {
-      const { workspace, root, stack, ended } = await this.enter(id, signal);
-      await using opened = stack;
+      const { workspace, stack, ended } = await this.enter(id, signal);
+      await using _ = stack;
       const parts = workspaceParts(sandboxPath(directory, 'directory'), workspace, 'directory');
-      const folder = await opened.use(new FolderWalk(root)).enter(tarName(parts), true).catch((error: unknown) => {
+      const folder = await new Directories(workspace.folder).enter(tarName(parts), true).catch((error: unknown) => {
         if (!isNotDirectory(error)) throw error;
         throw refusedFiles('directory', `${quotedName(directory)} leads through something else than directories`);
       });
@@ -39,16 +39,16 @@ export class FileTransfer {
 
   async getFiles(id: string, path: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
     signal.throwIfAborted();
-    const { workspace, root, stack, ended } = await this.enter(id, signal);
-    await using opened = stack;
+    const { workspace, stack, ended } = await this.enter(id, signal);
+    await using entered = stack;
     const asked = sandboxPath(path, 'path');
-    const { folder, name } = await resolveParent(root, workspaceParts(asked, workspace, 'path'), path, opened);
+    const real = await existingPath(workspace.folder, workspaceParts(asked, workspace, 'path'), path);
     const top = Buffer.from(posix.basename(asked));
     ended.throwIfAborted();
-    const kept = opened.move();
+    const kept = entered.move();
     const tar = (async function* (): AsyncGenerator<Uint8Array, void> {
       try {
-        yield* name === null ? packFolder(folder, top) : packTree(folder.within(name), top);
+        yield* packTree(real, top);
       } finally {
         await kept.disposeAsync();
       }
@@ -70,7 +70,7 @@ export class FileTransfer {
     return new ReadableStream({ pull, cancel: end }, { highWaterMark: 0 });
   }
 
-  /** Opens the workspace of a sandbox. A removal ends the work through `ended`, and waits until the stack is disposed of. */
+  /** Begins work in the workspace of a sandbox. A removal ends the work through `ended`, and waits until the stack is disposed of. */
   async enter(id: string, signal: AbortSignal) {
     const task = { id, controller: new AbortController(), over: Promise.withResolvers<void>() };
     const ended = AbortSignal.any([signal, task.controller.signal]);
@@ -85,9 +85,10 @@ export class FileTransfer {
     if (record === null) throw new Failure('sandbox_not_found', { id });
     const { workspace: folder } = this.#observer.layout.sandbox(id);
     await mkdir(folder, { recursive: true });
-    const root = stack.use(await openFolder(folder));
+    const found = await lstat(folder);
+    if (!found.isDirectory()) throw new NotDirectory([], found.isSymbolicLink());
     const workspace: Workspace = { folder, workingDir: record.claim?.plan.workingDir };
-    return { workspace, root, ended, stack: stack.move() };
+    return { workspace, ended, stack: stack.move() };
   }
 
   /** Ends the work on one sandbox, or on all, with this failure. Returns when the work has ended. */
@@ -128,16 +129,15 @@ function partsIn({ folder, workingDir = defaultWorkingDir }: Workspace, path: st
   return partsBelow(folder, path) ?? partsBelow(workingDir, path);
 }
 
-/** Finds a path: a name in a folder, or the root itself, with the name null. The stack closes the opened folders. */
-async function resolveParent(
-  root: Folder, parts: readonly string[], path: string, stack: AsyncDisposableStack,
-): Promise<{ readonly folder: Folder; readonly name: string | null }> {
-  const name = parts.at(-1) ?? null;
-  if (name === null) return { folder: root, name };
+/** Returns the path on the host of what is at the path. Follows no links. Throws `file_not_found` if nothing is there. */
+async function existingPath(folder: string, parts: readonly string[], path: string): Promise<Buffer> {
+  const directories = new Directories(folder);
+  const names = tarName(parts);
   try {
-    const folder = await stack.use(new FolderWalk(root)).enter(tarName(parts.slice(0, -1)));
-    await lstat(folder.within(name));
-    return { folder, name };
+    await directories.enter(names.slice(0, -1));
+    const real = directories.path(names);
+    await lstat(real);
+    return real;
   } catch (error) {
     if (!isNotDirectory(error)) ignoring('ENOENT', 'ENAMETOOLONG')(error);
     throw new Failure('file_not_found', { path });

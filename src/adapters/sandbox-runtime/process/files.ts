@@ -1,4 +1,4 @@
-import type { Stats } from 'node:fs';
+import type { Dir, Stats } from 'node:fs';
 import { lstat, mkdir, open, opendir, readlink, realpath, rename, rm } from 'node:fs/promises';
 import { join, posix } from 'node:path';
 import { Failure } from '../../../domain/failure.ts';
@@ -9,17 +9,16 @@ import { errorCode, ignoring } from '../../shared/system-errors.ts';
 import { temporaryName } from '../../shared/temporary-name.ts';
 import { chunksUntil, requireFile, requireReplaceable, rangeOf, wrongFileType } from '../file-content.ts';
 import { partsBelow, quotedName, refusedFiles, sandboxPath } from '../sandbox-path.ts';
-import { tarName } from '../tar.ts';
+import { bytesOf, tarName } from '../tar.ts';
+import { chunkBytes, Directories, joinBytes, newFile, readOnly } from './directories.ts';
 import { type EnteredWorkspace, workspaceParts } from './file-transfer.ts';
-import { chunkBytes, type Folder, joinBytes, newFile, openFolder, FolderWalk, readOnly } from './folder-walk.ts';
 import { withFailures } from './runtime-failures.ts';
 
-/** A name in an open folder. The name of the workspace itself is `.`. */
 interface ResolvedPath extends Pick<EnteredWorkspace, 'stack' | 'ended'> {
-  readonly folder: Folder;
-  readonly name: string;
   readonly path: string;
-  /** The stat of the path. Null if nothing is there. */
+  /** The path on the host. Only its last name can be a link. */
+  readonly real: Buffer;
+  /** The stat of the real path. Null if nothing is there. */
   readonly found: Stats | null;
 }
 
@@ -33,8 +32,8 @@ interface ResolveOptions {
 const defaultMode = 0o644;
 
 /**
- * The files of workspaces. A path is resolved as the sandbox's programs do it, and refused if it leads out of the workspace. Then it is
- * entered folder by folder, never through a link. So a program that changes the path meanwhile can't lead out of the workspace.
+ * The files of workspaces. A path is resolved as the sandbox's programs do it, and refused if it leads out of the workspace. A program that
+ * replaces a directory by a link meanwhile can lead out of it. It gains nothing, since it has the same rights as this process.
  */
 export class ProcessFiles implements SandboxFiles {
   readonly #enter: (id: string, signal: AbortSignal) => Promise<EnteredWorkspace>;
@@ -46,12 +45,12 @@ export class ProcessFiles implements SandboxFiles {
 
   stat(id: string, path: string, followLink: boolean, signal: AbortSignal): Promise<FileEntry> {
     return this.#at(id, path, { followLink }, signal, async (resolved) =>
-      entryAt(resolved.folder.within(resolved.name), resolved.path, requireFound(resolved)));
+      entryAt(resolved.real, resolved.path, requireFound(resolved)));
   }
 
   read(id: string, path: string, choose: (file: FileEntry) => ByteRange, signal: AbortSignal): Promise<FileReading> {
     return this.#at(id, path, { followLink: true }, signal, async (resolved) => {
-      const real = resolved.folder.within(resolved.name);
+      const { real } = resolved;
       requireFile(await entryAt(real, resolved.path, requireFound(resolved)));
       await using stack = new AsyncDisposableStack();
       const handle = await open(real, readOnly);
@@ -77,24 +76,24 @@ export class ProcessFiles implements SandboxFiles {
   ): Promise<FileEntry> {
     try {
       return await this.#at(id, path, { followLink: true, makeParents: true, isNamed: true }, signal, async (resolved) => {
-        const { folder, name, found } = resolved;
+        const { real, found } = resolved;
         if (found !== null) requireReplaceable(path, typeOf(found));
         check?.(versionOf(found));
-        const temporary = folder.within(temporaryName());
+        const temporary = joinBytes(real.subarray(0, real.lastIndexOf('/')), Buffer.from(temporaryName()));
         await using handle = await open(temporary, newFile, 0o600);
         try {
           for await (const chunk of chunksUntil(content, resolved.ended)) await handle.writeFile(chunk);
           resolved.ended.throwIfAborted();
           await handle.chmod(mode ?? (found?.isFile() === true ? found.mode & 0o7777 : defaultMode));
           await this.#replacements.runExclusive(id, async () => {
-            if (check !== undefined) check(versionOf(await lstat(folder.within(name)).catch(ignoring('ENOENT'))));
-            await rename(temporary, folder.within(name));
+            if (check !== undefined) check(versionOf(await lstat(real).catch(ignoring('ENOENT'))));
+            await rename(temporary, real);
           });
         } catch (error) {
           await rm(temporary, { force: true });
           throw error;
         }
-        return await entryAt(folder.within(name), resolved.path, await handle.stat());
+        return await entryAt(real, resolved.path, await handle.stat());
       });
     } finally {
       if (!content.locked) content.cancel().catch(() => {});
@@ -102,8 +101,8 @@ export class ProcessFiles implements SandboxFiles {
   }
 
   makeDirectory(id: string, path: string, signal: AbortSignal): Promise<boolean> {
-    return this.#at(id, path, { followLink: true, makeParents: true }, signal, async ({ folder, name, found }) => {
-      if (found === null) await mkdir(folder.within(name), 0o755);
+    return this.#at(id, path, { followLink: true, makeParents: true }, signal, async ({ real, found }) => {
+      if (found === null) await mkdir(real, 0o755);
       else if (!found.isDirectory()) throw wrongFileType(path, typeOf(found));
       return found === null;
     });
@@ -112,7 +111,7 @@ export class ProcessFiles implements SandboxFiles {
   remove(id: string, path: string, recursive: boolean, signal: AbortSignal): Promise<void> {
     return this.#at(id, path, { isNamed: true }, signal, async (resolved) => {
       if (requireFound(resolved).isDirectory() && !recursive) throw wrongFileType(path, 'directory');
-      await rm(resolved.folder.within(resolved.name), { recursive });
+      await rm(resolved.real, { recursive });
     });
   }
 
@@ -121,7 +120,7 @@ export class ProcessFiles implements SandboxFiles {
       requireFound(source);
       await this.#at(id, to, { isNamed: true, makeParents: true }, signal, async (target) => {
         if (target.found?.isDirectory() === true) throw wrongFileType(to, 'directory');
-        await rename(source.folder.within(source.name), target.folder.within(target.name));
+        await rename(source.real, target.real);
       });
     });
   }
@@ -130,12 +129,11 @@ export class ProcessFiles implements SandboxFiles {
     const resolved = await this.#at(id, path, { followLink: true }, signal, async (resolved) => {
       const found = requireFound(resolved);
       if (!found.isDirectory()) throw wrongFileType(path, typeOf(found));
-      const folder = await openFolder(resolved.folder.within(resolved.name));
-      return { path: resolved.path, folder, ended: resolved.ended, stack: resolved.stack.move() };
+      const directory = await openDirectory(resolved.real);
+      return { ...resolved, directory, stack: resolved.stack.move() };
     });
     await using _ = resolved.stack;
-    await using folder = resolved.folder;
-    yield* entriesIn(folder, resolved.path, depth, resolved.ended);
+    yield* entriesIn(resolved.directory, resolved, depth);
   }
 
   /** Runs the work at a path. Turns system errors into `file_not_found`, `wrong_file_type` or `invalid_request`. */
@@ -157,35 +155,32 @@ export class ProcessFiles implements SandboxFiles {
   async #resolve(
     id: string, path: string, { followLink, makeParents, isNamed }: ResolveOptions, signal: AbortSignal,
   ): Promise<ResolvedPath> {
-    const { workspace, root, ended, stack } = await this.#enter(id, signal);
-    await using opened = stack;
+    const { workspace, ended, stack } = await this.#enter(id, signal);
+    await using entered = stack;
     const parts = workspaceParts(path, workspace, 'path');
     if (parts.length === 0 && isNamed === true) {
       throw refusedFiles('path', `${quotedName(path)} is the working directory itself; choose a path below it`);
     }
-    const base = await realpath(workspace.folder);
-    const resolve = async (names: readonly string[]): Promise<readonly string[]> => {
-      const below = partsBelow(base, await realpath(join(base, ...names)));
-      if (below === null) throw refusedFiles('path', `${quotedName(path)} leads out of the sandbox, which shares this host`);
-      return below;
+    // One character for each byte, since a link can lead to a name that is not UTF-8.
+    const base = await realpath(workspace.folder, 'latin1');
+    const follow = async (names: readonly string[]): Promise<Buffer> => {
+      const real = await realpath(join(workspace.folder, ...names), 'latin1');
+      if (partsBelow(base, real) !== null) return bytesOf(real);
+      throw refusedFiles('path', `${quotedName(path)} leads out of the sandbox, which shares this host`);
     };
-    const walk = opened.use(new FolderWalk(root));
-    const whole = followLink === true ? await resolve(parts).catch(ignoring('ENOENT')) : null;
-    const resolvedParts = whole ?? [...await resolveParents(parts.slice(0, -1), resolve, makeParents === true), ...parts.slice(-1)];
-    const folder = await walk.enter(tarName(resolvedParts.slice(0, -1)), makeParents);
-    const name = resolvedParts.at(-1) ?? '.';
-    const found = await lstat(folder.within(name)).catch(ignoring('ENOENT'));
-    return { folder, name, path, found, ended, stack: opened.move() };
+    const target = followLink === true || parts.length === 0 ? await follow(parts).catch(ignoring('ENOENT')) : null;
+    const real = target ?? joinBytes(await parentOf(parts, follow, makeParents === true), Buffer.from(parts.at(-1) ?? ''));
+    const found = await lstat(real).catch(ignoring('ENOENT'));
+    return { path, real, found, ended, stack: entered.move() };
   }
 }
 
-/** Resolves the links in the existing part of a path. The missing part stays as it is. */
-async function resolveParents(
-  parts: readonly string[], resolve: (names: readonly string[]) => Promise<readonly string[]>, mayBeMissing: boolean,
-): Promise<readonly string[]> {
-  for (let depth = parts.length; ; depth -= 1) {
-    const there = await resolve(parts.slice(0, depth)).catch(ignoring(...(mayBeMissing && depth > 0 ? ['ENOENT'] : [])));
-    if (there !== null) return [...there, ...parts.slice(depth)];
+/** Returns the real path of the directory that contains the last of the names. Makes what is missing if `makes`. */
+async function parentOf(names: readonly string[], follow: (names: readonly string[]) => Promise<Buffer>, makes: boolean): Promise<Buffer> {
+  const parents = names.slice(0, -1);
+  for (let depth = parents.length; ; depth -= 1) {
+    const existing = await follow(parents.slice(0, depth)).catch(ignoring(...(makes && depth > 0 ? ['ENOENT'] : [])));
+    if (existing !== null) return await new Directories(existing).enter(tarName(parents.slice(depth)), true);
   }
 }
 
@@ -224,19 +219,24 @@ async function entryAt(real: string | Buffer, path: string, found: Stats): Promi
 
 const gone = ignoring('ENOENT', 'ENOTDIR', 'ELOOP', 'EACCES', 'EINVAL');
 
-async function* entriesIn(folder: Folder, path: string, depth: number, ended: AbortSignal): AsyncGenerator<FileEntry, void> {
-  const directory = folder.within('.');
-  // One character for each byte of a name.
-  for await (const { name: bytes } of await opendir(directory, { encoding: 'latin1' })) {
+/** Opens a directory whose names have one character for each byte. */
+function openDirectory(real: Buffer): Promise<Dir> {
+  return opendir(real, { encoding: 'latin1' });
+}
+
+async function* entriesIn(
+  directory: Dir, { real, path, ended }: Pick<ResolvedPath, 'real' | 'path' | 'ended'>, depth: number,
+): AsyncGenerator<FileEntry, void> {
+  for await (const { name: bytes } of directory) {
     ended.throwIfAborted();
-    const name = Buffer.from(bytes, 'latin1');
-    const real = joinBytes(directory, name);
-    const found = await lstat(real).catch(gone);
-    const entry = found === null ? null : await entryAt(real, posix.join(path, name.toString()), found).catch(gone);
+    const name = bytesOf(bytes);
+    const inner = { real: joinBytes(real, name), path: posix.join(path, name.toString()), ended };
+    const found = await lstat(inner.real).catch(gone);
+    const entry = found === null ? null : await entryAt(inner.real, inner.path, found).catch(gone);
     if (entry === null) continue;
     yield entry;
     if (depth === 1 || entry.type !== 'directory') continue;
-    await using below = await openFolder(real).catch(gone);
-    if (below !== null) yield* entriesIn(below, entry.path, depth - 1, ended);
+    const below = await openDirectory(inner.real).catch(gone);
+    if (below !== null) yield* entriesIn(below, inner, depth - 1);
   }
 }

@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { unpackBelow } from '../../../../src/adapters/sandbox-runtime/process/archives.ts';
-import { openFolder } from '../../../../src/adapters/sandbox-runtime/process/folder-walk.ts';
 import { tarEntries } from '../../../../src/adapters/sandbox-runtime/tar.ts';
 import { tarEnd, tarEntry } from '../../../../src/adapters/shared/packed-tar.ts';
 import { never } from '../../../contracts/sandbox-runtime-harness.ts';
@@ -13,17 +12,13 @@ async function* archive(): AsyncGenerator<Uint8Array> {
   yield tarEnd;
 }
 
-test.runIf(process.platform === 'linux')('without /proc, a folder whose name is not UTF-8 is not another one with U+FFFD', async () => {
-  const platform = Object.getOwnPropertyDescriptor(process, 'platform') ?? {};
-  Object.defineProperty(process, 'platform', { value: 'freebsd' });
-  onTestFinished(() => void Object.defineProperty(process, 'platform', platform));
+test.runIf(process.platform === 'linux')('a folder whose name is not UTF-8 is not another one with U+FFFD', async () => {
   const top = await mkdtemp(join(tmpdir(), 'skep-archives-'));
   onTestFinished(() => rm(top, { recursive: true }));
   for (const name of ['outside', 'workspace']) await mkdir(join(top, name));
   await symlink('../outside', join(top, 'workspace/\uFFFD'));
 
-  await using root = await openFolder(join(top, 'workspace'));
-  await unpackBelow(root, tarEntries(ReadableStream.from(archive()), never));
+  await unpackBelow(join(top, 'workspace'), tarEntries(ReadableStream.from(archive()), never));
   expect(await readdir(join(top, 'outside'))).toEqual([]);
   const folder = Buffer.concat([Buffer.from(join(top, 'workspace/')), Buffer.from([0xe9])]);
   expect(await readdir(folder)).toEqual(['file']);

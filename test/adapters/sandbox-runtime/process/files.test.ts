@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, lstat, mkdir, readFile, readdir, readlink, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { chmod, lstat, mkdir, readFile, readdir, readlink, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { afterEach, beforeEach, describe, test } from 'vitest';
 import { isFailureOf } from '../../../../src/domain/failure.ts';
 import type { SandboxLaunch, SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
-import { eventually, never } from '../../../contracts/sandbox-runtime-harness.ts';
+import { never } from '../../../contracts/sandbox-runtime-harness.ts';
 import { readTar, tarOf, type TarItem } from '../../../contracts/sandbox-runtime-streams.ts';
 import { requireNamesInBytes, requireNoWayThroughLinks } from '../names-in-bytes.ts';
 import { createHost, type Host } from './host.ts';
@@ -68,6 +68,30 @@ describe('A path in the process runtime', () => {
     const [entry] = (await readTar(await runtime.getFiles(launch.id, '/workspace/link', never))).values();
     assert.equal(entry?.header.type, 'symlink');
   });
+
+  test('never follows a link out of the workspace if a name on the way is not UTF-8', async () => {
+    await mkdir(join(host.root, 'elsewhere'));
+    await writeFile(join(host.root, 'elsewhere', 'secret'), 'secret');
+    const odd = Buffer.from('odd\xFF', 'latin1');
+    await mkdir(Buffer.concat([Buffer.from(`${workspace}/`), odd]));
+    await symlink(odd, join(workspace, 'link'));
+    await symlink(join(host.root, 'elsewhere'), join(workspace, odd.toString()));
+    const found = runtime.files.stat(launch.id, '/workspace/link/secret', true, never);
+    await assert.rejects(found, (error) => isFailureOf(error, 'file_not_found'));
+    await runtime.files.write(launch.id, '/workspace/link/own', ReadableStream.from([Buffer.from('own')]), {}, never);
+    assert.equal((await runtime.files.stat(launch.id, '/workspace/link/own', true, never)).size, 3);
+    assert.deepEqual(await readdir(join(host.root, 'elsewhere')), ['secret']);
+  });
+
+  test('never leads out of a workspace that is a link itself', async () => {
+    await mkdir(join(host.root, 'elsewhere'));
+    await rename(workspace, `${workspace}-before`);
+    await symlink(join(host.root, 'elsewhere'), workspace);
+    await assert.rejects(put([[{ name: 'a' }, 'one']]));
+    await assert.rejects(runtime.getFiles(launch.id, '/workspace', never));
+    await assert.rejects(runtime.files.makeDirectory(launch.id, '/workspace/a', never));
+    assert.deepEqual(await readdir(join(host.root, 'elsewhere')), []);
+  });
 });
 
 test('A pipe is not replaced by a write', async () => {
@@ -85,34 +109,6 @@ describe('Unpacking an archive', () => {
     await assert.rejects(runtime.putFiles(launch.id, '/workspace', ReadableStream.from([cut]), never), isRefused);
     assert.equal(await readFile(join(workspace, 'kept'), 'utf8'), 'old');
     assert.deepEqual((await readdir(workspace)).filter((name) => name.startsWith('.skep-')), []);
-  });
-
-  test('never writes outside the workspace while a program replaces directories by links', async () => {
-    const outside = join(host.root, 'outside');
-    await mkdir(outside);
-    // Swaps a directory for a link that leads out, and back, without a pause.
-    const swapping = `
-      const fs = require('node:fs');
-      for (let n = 1; ; n += 1) {
-        try { fs.rmSync('a', { recursive: true, force: true }); fs.symlinkSync(process.env.OUTSIDE, 'a'); } catch {}
-        try { fs.unlinkSync('a'); fs.mkdirSync('a'); } catch {}
-        if (n % 100 === 0) fs.writeFileSync('swaps', String(n));
-      }`;
-    const spec = { ...launch.spec, initialEnv: { OUTSIDE: outside } };
-    const swapper = { ...launchOf([process.execPath, '-e', swapping]), spec: { ...spec, command: [process.execPath, '-e', swapping] } };
-    await runtime.start(swapper, () => {}, never);
-    await eventually('the program swaps the files', async () => (await host.readFile(swapper.id, 'swaps')) !== null);
-    const refusals: string[] = [];
-    const deadline = performance.now() + 60_000;
-    for (let round = 0; round < 100 || refusals.length < 5; round += 1) {
-      assert.ok(performance.now() < deadline, 'no swap was met');
-      const archive = tarOf(Array.from({ length: 5 }, (_, n): TarItem => [{ name: `a/b${n}/file` }, 'evil']));
-      await runtime.putFiles(swapper.id, '/workspace', archive, never).catch((error: unknown) => {
-        assert.ok(isRefused(error), String(error));
-        refusals.push(String(error));
-      });
-    }
-    assert.deepEqual(await readdir(outside), []);
   });
 
   test('drops setuid bits, and replaces files in directories that are read-only for their owner', async () => {
