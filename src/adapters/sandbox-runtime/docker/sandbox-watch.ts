@@ -43,8 +43,6 @@ const repeatedMs = 2_000;
 /** The last known state of a sandbox, seen or set by this runtime. */
 interface Known {
   readonly state: ObservedState;
-  /** The states that this runtime set before, whose events are still to come, in order. All events up to the last one are its own. */
-  readonly due: readonly ObservedState[];
   /** When this runtime thawed it, in milliseconds of this process. -Infinity if that was not the last change. */
   readonly thawedAt: number;
 }
@@ -58,9 +56,14 @@ function isRepeatedPause({ thawedAt }: Known, event: ObservedState): boolean {
   return event === 'frozen' && performance.now() - thawedAt < repeatedMs;
 }
 
+function isChange(known: Known, event: ObservedState): boolean {
+  return known.state !== event && !isRepeatedPause(known, event);
+}
+
 /**
- * Follows the engine's events from the first use until the runtime is closed. Calls the listeners after a change of a sandbox that this
- * runtime did not make, and wakes callers that wait for the end of an execution.
+ * Follows the engine's events from the first use until the runtime is closed. Calls the listeners if a sandbox is in another state than the
+ * last known one, and wakes callers that wait for the end of an execution. The events of this runtime's own steps mostly show the known
+ * state. If such an event comes late, after a further step, the listeners are called without need.
  */
 export class SandboxWatch {
   readonly #engine: Engine;
@@ -68,14 +71,12 @@ export class SandboxWatch {
   /** Called each time that the event stream is connected: the engine may have restarted. */
   readonly #onConnected: () => void;
   readonly #listeners = new Listeners<string>();
-  /** A new object after each event and change. */
+  /** A new object after each change and step. */
   readonly #known = new Map<string, Known>();
-  /** The sandboxes that this runtime changes now, with the states seen since the start of the change. */
-  readonly #changing = new Map<string, ObservedState[]>();
+  /** The sandboxes in which a step of this runtime runs, with the last state that an event reported during it. Null before the first. */
+  readonly #steps = new Map<string, ObservedState | null>();
   readonly #executions = new Map<string, (isReported: boolean) => void>();
   #following: Promise<void> | undefined;
-  /** When the present event stream was connected, in milliseconds of this process. Infinity if there is none. */
-  #connectedAt = Infinity;
 
   constructor(engine: Engine, runEvents: RunEvents, onConnected: () => void) {
     this.#engine = engine;
@@ -84,28 +85,22 @@ export class SandboxWatch {
   }
 
   /**
-   * Called before this runtime changes a sandbox to the target state, one change at a time. Returns a function to call afterwards with the
-   * new state, or undefined if it is unknown.
+   * Called before a step that leads a sandbox to the target state, one step at a time. Returns a function to call afterwards with the new
+   * state, or undefined if the step failed.
    */
   begin(id: string, target: ObservedState): (observed: ObservedSandbox | undefined) => void {
-    const seen: ObservedState[] = [];
-    const began = performance.now();
-    this.#changing.set(id, seen);
+    this.#steps.set(id, null);
     return (observed) => {
-      this.#changing.delete(id);
-      const before = this.#known.get(id);
-      const last = seen.at(-1);
-      const state = observed?.state ?? last;
-      if (state === undefined) return;
-      const isChanged = before !== undefined && before.state !== state && state === target;
-      const isDue = isChanged && began > this.#connectedAt && !seen.includes(state);
-      const due = before?.due ?? [];
-      const thawedAt = isChanged && before.state === 'frozen' && state === 'running' ? performance.now() : -Infinity;
-      const known = { state, due: isDue ? [...due, state] : due, thawedAt };
+      const seen = this.#steps.get(id) ?? null;
+      this.#steps.delete(id);
+      const state = observed?.state ?? seen;
+      if (state === null) return;
+      const isThawed = this.#known.get(id)?.state === 'frozen' && state === 'running';
+      const known = { state, thawedAt: isThawed ? performance.now() : -Infinity };
       this.#known.set(id, known);
       const endedByItself = target === 'running' && state === 'stopped';
-      // All states up to the target belong to the change.
-      const isChangedSince = seen.includes(target) && last !== undefined && last !== target && !isRepeatedPause(known, last);
+      // Nothing happens to a removed sandbox, so what was seen came before.
+      const isChangedSince = seen !== null && state !== 'absent' && isChange(known, seen);
       if (observed === undefined || endedByItself || isChangedSince) this.#listeners.notify(id);
     };
   }
@@ -152,7 +147,6 @@ export class SandboxWatch {
     const { docker, deployment, call } = this.#engine;
     const filters = { type: ['container' as const], label: [`${labels.deployment}=${deployment}`], event: Object.keys(results) };
     const stream = streamed(await call((abortSignal) => docker.getEvents({ filters, abortSignal }), { signal }), signal);
-    this.#connectedAt = performance.now();
     this.#onConnected();
     // Detects a lost host.
     stream.socket.setKeepAlive(true, 15_000);
@@ -169,8 +163,6 @@ export class SandboxWatch {
       await reading;
     } finally {
       for (const timer of timers) clearTimeout(timer);
-      this.#connectedAt = Infinity;
-      for (const [id, known] of this.#known) this.#known.set(id, { ...known, due: [] });
       stream.destroy();
       this.#runEvents.lose();
     }
@@ -189,15 +181,14 @@ export class SandboxWatch {
   }
 
   #happened(id: string, state: ObservedState): void {
-    const seen = this.#changing.get(id);
-    const known = this.#known.get(id);
-    if (known !== undefined && known.due.length > 0) {
-      this.#known.set(id, { ...known, due: state === known.due[0] ? known.due.slice(1) : known.due });
-    } else if (seen !== undefined) seen.push(state);
-    else if (known === undefined || (known.state !== 'absent' && known.state !== state && !isRepeatedPause(known, state))) {
-      this.#known.set(id, { state, due: [], thawedAt: -Infinity });
-      this.#listeners.notify(id);
+    if (this.#steps.has(id)) {
+      this.#steps.set(id, state);
+      return;
     }
+    const known = this.#known.get(id);
+    if (known !== undefined && !isChange(known, state)) return;
+    this.#known.set(id, { state, thawedAt: -Infinity });
+    this.#listeners.notify(id);
   }
 
   /** Calls the listeners for changes that the events did not report. A sandbox seen for the first time is no change. */
@@ -209,10 +200,10 @@ export class SandboxWatch {
     for (const id of new Set([...before.keys(), ...states.keys()])) {
       const earlier = before.get(id);
       const state = states.get(id) ?? 'absent';
-      // A later event or change is newer than the list.
-      if (this.#changing.has(id) || this.#known.get(id) !== earlier) continue;
+      // A later event or step is newer than the list.
+      if (this.#steps.has(id) || this.#known.get(id) !== earlier) continue;
       if (state === 'absent') this.#known.delete(id);
-      else this.#known.set(id, { state, due: [], thawedAt: -Infinity });
+      else if (state !== earlier?.state) this.#known.set(id, { state, thawedAt: -Infinity });
       if (earlier !== undefined && earlier.state !== state) this.#listeners.notify(id);
     }
   }
