@@ -1,18 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { addAbortSignal, type Duplex } from 'node:stream';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type Docker from 'dockerode';
 import { LRUCache } from 'lru-cache';
 import { Failure } from '../../../domain/failure.ts';
+import type { ExecutionStart } from '../../../ports/sandbox-executions.ts';
 import type { ExecutionRequest } from '../../../ports/sandbox-runtime.ts';
 import type { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { raceSignal } from '../../shared/timeout.ts';
-import type { HostExecution, Supervise } from '../execution-host.ts';
+import type { ExecutionHost, HostExecution, Supervise } from '../execution-host.ts';
 import { refusedExecution, whyUnrunnable } from '../execution-streams.ts';
 import { sandboxPath } from '../sandbox-path.ts';
 import { notBegun, refusedBy } from './command-refusals.ts';
 import { type Engine, findContainer, statusOf, unavailable } from './engine.ts';
-import { OwnExecution, runInContainer, type StartedExecution, type Unfrozen } from './execution.ts';
+import { OwnExecution, runInContainer, type StartedExecution, unfrozenIn } from './execution.ts';
 import { type Beginning, ExecutionOutput } from './execution-output.ts';
 import { listContainers } from './observed-sandbox.ts';
 import { labels } from './labels.ts';
@@ -22,28 +22,21 @@ import {
 import type { SandboxWatch } from './sandbox-watch.ts';
 import { type BegunExecution, type RefusedCommand, type ShellCommand, ShellPool } from './shell-pool.ts';
 
-/** How to run a command, if not with plain pipes. */
-interface ExecutionForm {
-  /** True for a terminal instead of pipes. All its output is standard output. */
-  readonly isTerminal?: boolean;
-  /** Runs the command for a kept execution, so no later process ends it as a leftover. `supervise`: runs a supervisor instead. */
-  readonly kept?: { readonly executionId: string; readonly supervise?: Supervise };
-  /** Lets a waiting shell run it, without input. */
-  readonly inShell?: Pick<ShellCommand, 'leavesNoProcesses'>;
-}
+/** Starts a command in the container of a running sandbox. */
+type Start = (container: Docker.ContainerInspectInfo, workingDir: string) => Promise<BegunExecution | RefusedCommand>;
 
-/** What the engine starts in a container. */
-type Program = Pick<Required<ExecutionRequest>, 'command' | 'env'> & Pick<ExecutionForm, 'isTerminal'> & Pick<StartedExecution, 'mark'>;
+/** What the engine starts in a container. In a terminal, all output is standard output. */
+type Program = Pick<Required<ExecutionRequest>, 'command' | 'env'> & Pick<StartedExecution, 'mark'> & { readonly isTerminal?: boolean };
 
 /** The folder of kept executions in each container. It is writable also if the root is read-only. */
 export const keptFolder = '/tmp/.skep-executions';
 
-/** How long a freeze waits for an execution to begin. */
-const unfrozenMs = 5_000;
 /** How long a close waits for executions that begin. Then it ends them. */
 const beginMs = 5_000;
 /** How long an execution may take to begin. Longer than a step of the sandbox waits for it. */
 const beginLimitMs = 20_000;
+
+const closed = (): Failure => unavailable({ code: 'closed' }, undefined, 1);
 
 /** Runs commands in the containers of sandboxes. The image only needs `/bin/sh`. */
 export class ContainerCommands {
@@ -65,14 +58,40 @@ export class ContainerCommands {
     this.#mutex = mutex;
   }
 
-  async execute(id: string, request: ExecutionRequest, signal: AbortSignal, form: ExecutionForm = {}): Promise<HostExecution> {
-    signal.throwIfAborted();
-    if (this.#isClosing) throw closed();
-    // The work continues if the caller leaves, so that a command that still begins is ended.
-    const beginning = this.#begin(id, request, form, signal);
-    const settled = beginning.catch(() => {}).finally(() => this.#pending.delete(settled));
-    this.#pending.add(settled);
-    return raceSignal(beginning, signal);
+  /** Starts a command with pipes or a terminal. It ends with this process. */
+  startAttached(id: string, request: ExecutionRequest, signal: AbortSignal, isTerminal = false): Promise<HostExecution> {
+    return this.#begin(id, request, signal, (container, workingDir) => {
+      const mark = newMark();
+      const env = { ...request.env, [markVariable]: mark };
+      return this.#startProgram(container, { command: beginCommand(request.command, workingDir), env, mark, isTerminal }, signal);
+    });
+  }
+
+  /** Starts a durable command: its supervisor, in a waiting shell if the command needs neither input nor a terminal. */
+  startDurable(id: string, request: ExecutionStart, supervise: Supervise, signal: AbortSignal): Promise<HostExecution> {
+    return this.#begin(id, request, signal, (container, workingDir) => {
+      const mark = newMark();
+      const context = { folder: keptFolder, runId: container.State.StartedAt, workingDir, fallbackMark: `${markVariable}=${mark}` };
+      const env = { ...request.env, [markVariable]: keptMark(request.executionId) };
+      if (!request.stdin && request.tty === null) {
+        const line = shellLine(supervise({ ...context, announce: false, codeMark: this.#shells.mark }), env);
+        if (line !== null) return this.#runLine(container, { line, mark, leavesNoProcesses: false }, signal);
+      }
+      return this.#startProgram(container, { command: supervise({ ...context, announce: true }), env, mark }, signal);
+    }, notBegun);
+  }
+
+  /** Starts a script: a short one in a waiting shell. With `executionId`, no later process ends it as a leftover. */
+  startScript(
+    id: string, command: readonly string[], signal: AbortSignal, { executionId, isShort = false }: Parameters<ExecutionHost['run']>[3] = {},
+  ): Promise<HostExecution> {
+    return this.#begin(id, { command, workingDir: '/' }, signal, (container) => {
+      const mark = newMark();
+      const env = { [markVariable]: executionId === undefined ? mark : keptMark(executionId) };
+      const line = isShort ? shellLine(command, env) : null;
+      if (line !== null) return this.#runLine(container, { line, mark, leavesNoProcesses: true }, signal);
+      return this.#startProgram(container, { command: beginCommand(command, '/'), env, mark }, signal);
+    });
   }
 
   async close(): Promise<void> {
@@ -83,18 +102,35 @@ export class ContainerCommands {
     await Promise.all(this.#pending);
   }
 
-  async #begin(id: string, request: ExecutionRequest, form: ExecutionForm, signal: AbortSignal): Promise<HostExecution> {
+  /** Begins a command in a running sandbox. `unreached` makes the failure if it is unknown whether the sandbox runs. */
+  async #begin(
+    id: string, request: ExecutionRequest, signal: AbortSignal, start: Start, unreached = (error: unknown): unknown => error,
+  ): Promise<HostExecution> {
+    signal.throwIfAborted();
+    if (this.#isClosing) throw closed();
     const workingDir = request.workingDir === undefined ? null : sandboxPath(request.workingDir, 'workingDir');
-    const unrunnable = whyUnrunnable(request);
-    const found = await this.#runningContainer(id, signal).catch((error: unknown) => {
-      throw form.kept?.supervise === undefined ? error : notBegun(error);
-    });
-    if (unrunnable !== null) return refusedExecution(126, unrunnable);
-    // What an earlier process left, for example git in the same work tree, ends before the first command begins.
-    await this.#clear(found);
+    const begin = async (): Promise<HostExecution> => {
+      const unrunnable = whyUnrunnable(request);
+      const container = await this.#runningContainer(id, signal).catch((error: unknown) => Promise.reject(unreached(error)));
+      if (unrunnable !== null) return refusedExecution(126, unrunnable);
+      // What an earlier process left, for example git in the same work tree, ends before the first command begins.
+      await this.#clear(container);
+      return this.#startIn(id, () => start(container, workingDir ?? (container.Config.WorkingDir || '/')), signal);
+    };
+    // The work continues if the caller leaves, so that a command that still begins is ended.
+    const beginning = begin();
+    const settled = beginning.catch(() => {}).finally(() => this.#pending.delete(settled));
+    this.#pending.add(settled);
+    return raceSignal(beginning, signal);
+  }
+
+  async #startIn(id: string, start: () => ReturnType<Start>, signal: AbortSignal): Promise<HostExecution> {
     try {
-      const execution = await this.#run(found, { ...request, workingDir: workingDir ?? (found.Config.WorkingDir || '/') }, form, signal);
-      if ('refusal' in execution) return await this.#refused(id, execution.refusal);
+      const execution = await start();
+      if ('refusal' in execution) {
+        await this.#runningContainer(id, this.#engine.closed);
+        return refusedBy(execution.refusal);
+      }
       if (signal.aborted) {
         await execution.kill();
         signal.throwIfAborted();
@@ -111,27 +147,11 @@ export class ContainerCommands {
     }
   }
 
-  /** If the command can't begin, returns the engine's message. */
-  async #run(
-    container: Docker.ContainerInspectInfo, request: ExecutionRequest & { workingDir: string },
-    { isTerminal = false, kept, inShell }: ExecutionForm, signal: AbortSignal,
-  ): Promise<BegunExecution | RefusedCommand> {
-    const mark = newMark();
-    const { workingDir } = request;
-    const context = { folder: keptFolder, runId: container.State.StartedAt, workingDir, fallbackMark: `${markVariable}=${mark}` };
-    const env = { ...request.env, [markVariable]: kept === undefined ? mark : keptMark(kept.executionId) };
-    if (inShell !== undefined) {
-      const line = shellLine(kept?.supervise?.({ ...context, announce: false, codeMark: this.#shells.mark }) ?? request.command, env);
-      if (line !== null) return this.#runInShell(container, { line, mark, ...inShell }, signal);
-    }
-    const command = kept?.supervise?.({ ...context, announce: true }) ?? beginCommand(request, workingDir);
-    return this.#unfrozenOf(container)(() => this.#start(container, { command, env, mark, isTerminal }, signal));
-  }
-
-  async #runInShell(
+  /** Runs a line in a waiting shell, or in a new one. */
+  async #runLine(
     container: Docker.ContainerInspectInfo, command: ShellCommand, signal: AbortSignal,
   ): Promise<BegunExecution | RefusedCommand> {
-    const unfrozen = this.#unfrozenOf(container);
+    const unfrozen = unfrozenIn(container, this.#mutex);
     const begun = await unfrozen(() => this.#shells.run(container.Id, command));
     // A new shell starts in a step of its own: a freeze does not wait long enough for a waiting shell that does not answer. The command
     // begins in the same step, so that many commands do not wait until the shells of all have started.
@@ -139,17 +159,21 @@ export class ContainerCommands {
       // The shell ends with its connection, so no later process ends it as a leftover.
       const mark = keptMark(`shell-${randomUUID()}`);
       const program = { command: shellCommand(this.#shells.mark), env: { [markVariable]: mark }, mark };
-      const shell = await this.#start(container, program, signal);
+      const shell = await this.#startUnfrozen(container, program, signal);
       return 'refusal' in shell ? shell : this.#shells.runInNew(container.Id, command, shell);
     });
   }
 
-  /** Must run within `#unfrozenOf`. */
-  async #start(
+  #startProgram(container: Docker.ContainerInspectInfo, program: Program, signal: AbortSignal): Promise<OwnExecution | RefusedCommand> {
+    return unfrozenIn(container, this.#mutex)(() => this.#startUnfrozen(container, program, signal));
+  }
+
+  /** Must run within `Unfrozen`. */
+  async #startUnfrozen(
     container: Docker.ContainerInspectInfo, { command, env, mark, isTerminal = false }: Program, signal: AbortSignal,
   ): Promise<OwnExecution | RefusedCommand> {
     const { docker, call } = this.#engine;
-    const unfrozen = this.#unfrozenOf(container);
+    const unfrozen = unfrozenIn(container, this.#mutex);
     const options: Docker.ExecCreateOptions = {
       Tty: isTerminal,
       AttachStdin: true,
@@ -202,7 +226,7 @@ export class ContainerCommands {
   async #clear(container: Docker.ContainerInspectInfo): Promise<boolean> {
     const { Id, ExecIDs } = container;
     const hasExecutions = ExecIDs !== undefined && ExecIDs !== null && ExecIDs.length > 0;
-    const started = { engine: this.#engine, container, unfrozen: this.#unfrozenOf(container) };
+    const started = { engine: this.#engine, container, unfrozen: unfrozenIn(container, this.#mutex) };
     const clearing = this.#cleared.get(Id) ?? (hasExecutions ? runInContainer(started, killLeftoversCommand()) : Promise.resolve(0));
     this.#cleared.set(Id, clearing);
     // Ignores exit codes: an image without a shell never had executions.
@@ -215,32 +239,10 @@ export class ContainerCommands {
     return hasExecutions;
   }
 
-  /** Stops waiting after some seconds, since another client may have frozen the sandbox. */
-  #unfrozenOf({ Config }: Docker.ContainerInspectInfo): Unfrozen {
-    const id = Config.Labels[labels.sandbox] ?? '';
-    return async (work, signal) => {
-      const { result } = await this.#mutex.runExclusive(id, async () => {
-        const result = work();
-        await Promise.race([result.catch(() => {}), sleep(unfrozenMs, undefined, { ref: false })]);
-        return { result };
-      }, signal);
-      return result;
-    };
-  }
-
-  async #refused(id: string, message: string): Promise<HostExecution> {
-    await this.#runningContainer(id, this.#engine.closed);
-    return refusedBy(message);
-  }
-
   async #runningContainer(id: string, signal: AbortSignal): Promise<Docker.ContainerInspectInfo> {
     const found = await findContainer(this.#engine, id, signal);
     const { Running, Paused, Status } = found.State;
     if (!Running || Paused) throw new Failure('sandbox_not_running', { id, status: Paused ? 'frozen' : Status });
     return found;
   }
-}
-
-function closed(): Failure<'runtime_unavailable'> {
-  return unavailable({ code: 'closed' }, undefined, 1);
 }

@@ -90,7 +90,7 @@ export function createDockerRuntime(options: DockerRuntimeOptions): SandboxRunti
     inspect: (id) => withFailures(() => observer.inspect(id)),
     list: () => withFailures(() => observer.list()),
     keptLaunch: (id) => withFailures(async () => keptLaunch(await engine.find(id))),
-    execute: (id, request, signal) => withFailures(() => commands.execute(id, request, signal)),
+    execute: (id, request, signal) => withFailures(() => commands.startAttached(id, request, signal)),
     putFiles: (id, directory, archive, signal) => files.putFiles(id, directory, archive, signal),
     getFiles: (id, path, signal) => files.getFiles(id, path, signal),
     logs: (id, request, signal) => withFailures(() => readLog(engine, id, request, signal), id),
@@ -141,7 +141,7 @@ function assemble(options: DockerRuntimeOptions) {
   });
   const commands = new ContainerCommands(engine, watch, mutex);
   const files = new DockerFiles(engine, (id, command, input, signal) =>
-    withFailures(() => commands.execute(id, { command, workingDir: '/' }, signal, input ? {} : { inShell: { leavesNoProcesses: true } })));
+    withFailures(() => commands.startScript(id, command, signal, { isShort: !input })));
   const executionHost = new DockerExecutionHost(engine, commands, files);
   const containers = new Containers({
     engine, observer, networks, firewall, watch, files, mutex, publishAddress, stopGraceMs, callTimeoutMs,

@@ -46,23 +46,18 @@ export class DockerExecutionHost implements ExecutionHost {
   }
 
   launch(id: string, start: ExecutionStart, supervise: Supervise, signal: AbortSignal): Promise<HostExecution> {
-    const kept = { executionId: start.executionId, supervise };
-    const form = start.stdin || start.tty !== null ? { kept } : { kept, inShell: { leavesNoProcesses: false } };
-    return this.#commands.execute(id, start, signal, form);
+    return this.#commands.startDurable(id, start, supervise, signal);
   }
 
   async launchTerminal(id: string, start: ExecutionStart, signal: AbortSignal): Promise<HostExecution> {
-    const execution = await this.#commands.execute(id, start, signal, { isTerminal: true });
+    const execution = await this.#commands.startAttached(id, start, signal, true);
     const { tty } = start;
     if (tty !== null) await killOnFailure(execution, async () => execution.resize?.(tty));
     return execution;
   }
 
-  async run(
-    id: string, command: readonly string[], signal: AbortSignal, { executionId, isShort = false }: Parameters<ExecutionHost['run']>[3] = {},
-  ): Promise<HostExecution> {
-    const form = { ...(executionId !== undefined && { kept: { executionId } }), ...(isShort && { inShell: { leavesNoProcesses: true } }) };
-    const script = await this.#commands.execute(id, { command, workingDir: '/' }, signal, form);
+  async run(...[id, command, signal, how]: Parameters<ExecutionHost['run']>): Promise<HostExecution> {
+    const script = await this.#commands.startScript(id, command, signal, how);
     // Scripts end with their connection, so a close need not kill them one by one.
     script.outlive();
     return script;

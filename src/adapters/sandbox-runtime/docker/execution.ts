@@ -3,10 +3,12 @@ import { finished } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type Docker from 'dockerode';
 import type { TerminalSize } from '../../../ports/sandbox-executions.ts';
+import type { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import type { HostExecution } from '../execution-host.ts';
 import { inputStream, outputStream } from '../execution-streams.ts';
 import { type Engine, killFailed, statusOf, unlessMissing, withSignal } from './engine.ts';
 import type { ExecutionOutput } from './execution-output.ts';
+import { labels } from './labels.ts';
 import { killCommand, type Leader } from './shell-scripts.ts';
 import type { SandboxWatch } from './sandbox-watch.ts';
 
@@ -15,6 +17,22 @@ import type { SandboxWatch } from './sandbox-watch.ts';
  * container that accepts no more requests (20.10). Rejects if the signal fires before the work begins.
  */
 export type Unfrozen = <T>(work: () => Promise<T>, signal?: AbortSignal) => Promise<T>;
+
+/** How long a freeze waits. */
+const unfrozenMs = 5_000;
+
+/** The mutex is that of the steps of sandboxes. A step waits only some seconds, since another client may have frozen the sandbox. */
+export function unfrozenIn({ Config }: Docker.ContainerInspectInfo, mutex: KeyedMutex): Unfrozen {
+  const id = Config.Labels[labels.sandbox] ?? '';
+  return async (work, signal) => {
+    const { result } = await mutex.runExclusive(id, async () => {
+      const result = work();
+      await Promise.race([result.catch(() => {}), sleep(unfrozenMs, undefined, { ref: false })]);
+      return { result };
+    }, signal);
+    return result;
+  };
+}
 
 export interface StartedExecution {
   readonly engine: Engine;

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import type { ExecutionRequest } from '../../../ports/sandbox-runtime.ts';
 import { supervisor } from '../supervisor-script.ts';
 import { enterDirectory, hiddenCommand, isShellVariable, killing, lineWord, nobody, readStart, takeHidden } from '../shell-functions.ts';
 
@@ -43,7 +42,7 @@ shift
 exec "$@"
 `;
 
-export function beginCommand({ command }: ExecutionRequest, workingDir: string): string[] {
+export function beginCommand(command: readonly string[], workingDir: string): string[] {
   return ['/bin/sh', '-c', beginning.trim(), 'skep-execution', workingDir, ...command];
 }
 
