@@ -4,9 +4,9 @@ import type { Sandbox } from '../../domain/sandbox.ts';
 import { ProgressReporter } from '../progress-reporter.ts';
 import type { CoreDeps } from '../use-cases.ts';
 
-/** Writes the progress of a step into the record of the sandbox. */
-export class SandboxProgress {
-  readonly reporter: ProgressReporter;
+/** Writes the progress of a step into the record of the sandbox, until it is disposed of. */
+export class SandboxProgress implements AsyncDisposable {
+  readonly #reporter: ProgressReporter;
   readonly #deps: CoreDeps;
   readonly #superseded = new AbortController();
   /** Fires when somebody else has changed the status. The step may be obsolete then. */
@@ -16,12 +16,32 @@ export class SandboxProgress {
   constructor(deps: CoreDeps, sandbox: Sandbox) {
     this.#deps = deps;
     this.#sandbox = sandbox;
-    this.reporter = new ProgressReporter({ clock: deps.clock, write: (reason) => this.#write(reason), written: sandbox.statusReason });
+    this.#reporter = new ProgressReporter({ clock: deps.clock, write: (reason) => this.#write(reason), written: sandbox.statusReason });
   }
 
   /** The last written record. */
   get sandbox(): Sandbox {
     return this.#sandbox;
+  }
+
+  report(reason: Reason): void {
+    this.#reporter.report(reason);
+  }
+
+  /** Ends the reports, so that the step can write the record. Returns the last written record. Idempotent. */
+  async end(): Promise<Sandbox> {
+    await this.#reporter.end();
+    return this.#sandbox;
+  }
+
+  /** Like {@link end}, but writes the newest report first. */
+  async finish(): Promise<Sandbox> {
+    await this.#reporter.finish();
+    return this.#sandbox;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#reporter.end();
   }
 
   /** Returns false if somebody else wrote: another process, which reports from now on, or a change of the status. */

@@ -5,7 +5,7 @@ import { readyDeadline, takeStartSlot } from '../../domain/sandbox-lifecycle.ts'
 import type { SandboxStep } from '../../domain/sandbox-next-step.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import { type ExposedUrl, isPooled, type ObservedSandbox, type PauseKind, type Sandbox } from '../../domain/sandbox.ts';
-import type { SandboxLaunch } from '../../ports/sandbox-runtime.ts';
+import type { Provision, SandboxLaunch } from '../../ports/sandbox-runtime.ts';
 import { keepBeforePause } from '../conversations/kept-changes.ts';
 import type { KeyedRun } from '../keyed-worker.ts';
 import { resolveSecrets } from '../secrets.ts';
@@ -19,7 +19,8 @@ import type { StartSlot } from './start-queue.ts';
 /** A step, and the observed state on which it was decided. Null if there was no inspect. */
 export type DecidedStep = SandboxStep & { readonly observed: ObservedSandbox | null };
 
-type Work = (signal: AbortSignal) => Promise<ObservedSandbox | null>;
+/** The steps that start or resume a sandbox. They are interrupted if they are obsolete or too late. */
+type StartStep = Extract<SandboxStep['kind'], 'take-start-slot' | 'launch' | 'resume' | 'await-ready'>;
 
 /** When to try again to pause a sandbox that the runtime left running. */
 const pauseRetryAfterSeconds = 5;
@@ -57,15 +58,10 @@ export class SandboxSteps implements Disposable {
         else await writeSandbox(this.#deps, sandbox, await withLastOutput(this.#deps, sandbox, step.to, observed), step.by);
         return observed;
       case 'take-start-slot':
-        await this.#takeStartSlot(sandbox);
-        return null;
       case 'launch':
-        return await this.#launch(sandbox);
       case 'resume':
-        return await this.#resume(sandbox, observed);
       case 'await-ready':
-        await this.#awaitReady(sandbox, observed?.exposedUrls ?? []);
-        return null;
+        return await this.#takeStartStep(step.kind, sandbox, observed);
       case 'freeze':
       case 'stop':
         return await this.#pause(sandbox, step.kind, observed);
@@ -80,73 +76,93 @@ export class SandboxSteps implements Disposable {
     this.#startSlot = null;
   }
 
-  /** Waits for the runtime's provision and a start slot; then the time limit begins. Meanwhile the record says what it waits for. */
-  async #takeStartSlot(sandbox: Sandbox): Promise<void> {
+  /** Takes the step until it is interrupted, obsolete or too late. Meanwhile the record says what it waits for. */
+  async #takeStartStep(kind: StartStep, sandbox: Sandbox, observed: ObservedSandbox | null): Promise<ObservedSandbox | null> {
     const { store, clock } = this.#deps;
-    const progress = new SandboxProgress(this.#deps, sandbox);
-    const signal = this.#interruptSignal(progress.superseded);
+    await using progress = new SandboxProgress(this.#deps, sandbox);
+    using late = this.#timeoutOfStart(sandbox);
+    const ends = kind === 'await-ready' ? [this.#run.woken] : [];
+    const signal = this.#interruptSignal(progress.superseded, late.signal, ...ends);
     try {
-      const slot = await this.#provideAndTakeSlot(progress, signal);
-      await progress.reporter.end();
-      if (slot === null) return;
-      this.#startSlot = slot;
-      await store.sandboxes.replace(takeStartSlot(progress.sandbox, clock.now()));
-    } catch (error) {
-      await progress.reporter.end();
-      if (signal.aborted) return;
-      if (isFailure(error) && error.code !== 'store_unavailable') {
-        // The time limit begins, so a runtime that always fails cannot block the start for ever.
-        await store.sandboxes.replace(takeStartSlot(progress.sandbox, clock.now(), reasonOfFailure(error)));
+      switch (kind) {
+        case 'take-start-slot':
+          // The time limit of the start begins with its slot.
+          if ((await this.#takeStartSlot(progress, signal)) === 'taken') {
+            await store.sandboxes.replace(takeStartSlot(await progress.end(), clock.now()));
+          }
+          return null;
+        case 'launch':
+          return await this.#launch(progress, signal);
+        case 'resume':
+          return await this.#resume(progress, observed, signal);
+        case 'await-ready':
+          await this.#awaitReady(progress, observed?.exposedUrls ?? [], signal);
+          return null;
       }
+    } catch (error) {
+      // The reason of a late start contains the last report, for example the last missed probe.
+      const written = await (late.signal.aborted ? progress.finish() : progress.end());
+      if (signal.aborted) return null;
+      await this.#recordFailure(kind, written, error);
       throw error;
     }
   }
 
-  /** Provides what the sandbox needs, and takes a start slot. If the runtime refuses, writes the reason and returns null. */
-  async #provideAndTakeSlot(progress: SandboxProgress, signal: AbortSignal): Promise<StartSlot | null> {
-    const { runtime, startQueue, clock } = this.#deps;
-    const { spec, ownerId, status, startingSince } = progress.sandbox;
-    const { reporter } = progress;
-    if (status === 'STARTING') {
-      const { missing } = this.#secretsOf(spec);
-      const provision = missing === null
-        ? await runtime.provide(spec, (reason) => reporter.report(reason), signal)
-        : { kind: 'refused' as const, reason: missing };
-      if (provision.kind === 'refused') {
-        await reporter.end();
-        await recordTransition(this.#deps, progress.sandbox, 'failed', { now: clock.now(), reason: provision.reason }, 'runtime');
-        return null;
-      }
-    }
-    reporter.report({ code: 'waiting_for_start_slot' });
-    const priority = startingSince !== null && startingSince < this.#openedAt ? 'interrupted' : 'requested';
-    return await startQueue.take(ownerId, isPooled(progress.sandbox) ? 'pool' : priority, signal);
-  }
-
-  /** Creates the sandbox and runs it. Returns null if that was interrupted. */
-  async #launch(sandbox: Sandbox): Promise<ObservedSandbox | null> {
-    const { runtime, clock } = this.#deps;
-    const progress = new SandboxProgress(this.#deps, sandbox);
-    const report = (reason: Reason): void => progress.reporter.report(reason);
-    const observed = await this.#withStartSlot(progress, (signal) => runtime.start(this.#launchOf(sandbox), report, signal));
+  /** Creates the sandbox and runs it. */
+  async #launch(progress: SandboxProgress, signal: AbortSignal): Promise<ObservedSandbox | null> {
+    if ((await this.#takeStartSlot(progress, signal)) === 'refused') return null;
+    const observed = await this.#deps.runtime.start(this.#launchOf(progress.sandbox), (reason) => progress.report(reason), signal);
+    const { reason, state } = observed;
     // With a reason, the start failed. Without a reason, it is in progress.
-    if (observed !== null && observed.reason !== null && (observed.state === 'absent' || observed.state === 'created')) {
-      await recordTransition(this.#deps, progress.sandbox, 'failed', { now: clock.now(), reason: observed.reason }, 'runtime');
-    }
+    if (reason !== null && (state === 'absent' || state === 'created')) await this.#fail(progress, reason);
     return observed;
   }
 
-  /** Continues a frozen sandbox at once. Runs a stopped one again with a start slot. Returns null if interrupted. */
-  async #resume(sandbox: Sandbox, observed: ObservedSandbox | null): Promise<ObservedSandbox | null> {
-    const { runtime } = this.#deps;
-    const progress = new SandboxProgress(this.#deps, sandbox);
-    const resume: Work = (signal) => runtime.resume(this.#launchOf(sandbox), signal);
-    try {
-      return await (observed?.state === 'frozen' ? this.#whileCurrent(progress, resume) : this.#withStartSlot(progress, resume));
-    } catch (error) {
-      await this.#revertIfRefused(progress.sandbox, error);
-      throw error;
+  /** Continues a frozen sandbox at once. Runs a stopped one again with a start slot. */
+  async #resume(progress: SandboxProgress, observed: ObservedSandbox | null, signal: AbortSignal): Promise<ObservedSandbox | null> {
+    const needsSlot = observed?.state !== 'frozen';
+    if (needsSlot && (await this.#takeStartSlot(progress, signal)) === 'refused') return null;
+    return await this.#deps.runtime.resume(this.#launchOf(progress.sandbox), signal);
+  }
+
+  /** Waits until the program is ready, and writes it. */
+  async #awaitReady(progress: SandboxProgress, exposedUrls: readonly ExposedUrl[], signal: AbortSignal): Promise<void> {
+    const { probe, clock } = this.#deps;
+    const { status, spec: { ready } } = progress.sandbox;
+    await probe.untilReady(ready, exposedUrls, signal, (miss) => {
+      const reason = probeMissed(ready, miss);
+      if (reason !== null) progress.report(reason);
+    });
+    const reason: Reason | null = status === 'RESUMING' ? { code: 'processes_restarted' } : null;
+    await recordTransition(this.#deps, await progress.end(), 'ready', { now: clock.now(), reason, exposedUrls }, 'runtime');
+  }
+
+  /**
+   * Provides what a new sandbox needs, and takes a start slot. Does nothing if this run has one. A sandbox that had one in an earlier
+   * process or run has to get one again. If something is not available, writes that the start has failed.
+   */
+  async #takeStartSlot(progress: SandboxProgress, signal: AbortSignal): Promise<'taken' | 'refused'> {
+    if (this.#startSlot !== null) return 'taken';
+    const { runtime, startQueue } = this.#deps;
+    const { spec, ownerId, status, startingSince } = progress.sandbox;
+    if (status === 'STARTING') {
+      const { missing } = this.#secretsOf(spec);
+      const provision: Provision = missing === null
+        ? await runtime.provide(spec, (reason) => progress.report(reason), signal)
+        : { kind: 'refused', reason: missing };
+      if (provision.kind === 'refused') {
+        await this.#fail(progress, provision.reason);
+        return 'refused';
+      }
     }
+    progress.report({ code: 'waiting_for_start_slot' });
+    const priority = startingSince !== null && startingSince < this.#openedAt ? 'interrupted' : 'requested';
+    this.#startSlot = await startQueue.take(ownerId, isPooled(progress.sandbox) ? 'pool' : priority, signal);
+    return 'taken';
+  }
+
+  async #fail(progress: SandboxProgress, reason: Reason): Promise<void> {
+    await recordTransition(this.#deps, await progress.end(), 'failed', { now: this.#deps.clock.now(), reason }, 'runtime');
   }
 
   /** Freezes or stops the sandbox. If the runtime refuses, the sandbox is RUNNING again. */
@@ -160,63 +176,23 @@ export class SandboxSteps implements Disposable {
       const reason = observed.reason ?? { code: 'pause_refused' };
       throw new Failure('runtime_unavailable', { runtime: runtime.name, reason, retryAfterSeconds: pauseRetryAfterSeconds });
     } catch (error) {
-      await this.#revertIfRefused(sandbox, error);
+      await this.#recordFailure(kind, sandbox, error);
       throw error;
     }
   }
 
-  /** Writes the status before a pause or a resumption in which the runtime failed. */
-  async #revertIfRefused(sandbox: Sandbox, error: unknown): Promise<void> {
+  /** Writes what a failure of the runtime changes. After a pause or a resumption, this is the status before it. */
+  async #recordFailure(step: StartStep | PauseKind, sandbox: Sandbox, error: unknown): Promise<void> {
+    if (!isFailure(error) || error.code === 'store_unavailable') return;
     const { status, pausedBy } = sandbox;
-    if ((status !== 'PAUSING' && status !== 'RESUMING') || !isFailure(error) || error.code === 'store_unavailable') return;
     const now = this.#deps.clock.now();
-    if (pausedBy?.hasFailed === true) await recordTransition(this.#deps, sandbox, 'failed', { now, reason: pausedBy.reason }, 'runtime');
-    else await recordTransition(this.#deps, sandbox, 'refused', { now, reason: reasonOfFailure(error) }, 'runtime');
-  }
-
-  /** Waits until the program is ready, the run is woken, or the time is over. Then the record keeps the last missed probe. */
-  async #awaitReady(sandbox: Sandbox, exposedUrls: readonly ExposedUrl[]): Promise<void> {
-    const { probe, clock } = this.#deps;
-    const { ready } = sandbox.spec;
-    const progress = new SandboxProgress(this.#deps, sandbox);
-    using late = this.#timeoutOfStart(sandbox);
-    const signal = this.#interruptSignal(this.#run.woken, progress.superseded, late.signal);
-    try {
-      await probe.untilReady(ready, exposedUrls, signal, (miss) => {
-        const reason = probeMissed(ready, miss);
-        if (reason !== null) progress.reporter.report(reason);
-      });
-    } catch (error) {
-      if (signal.aborted) return;
-      throw error;
-    } finally {
-      await (late.signal.aborted ? progress.reporter.finish() : progress.reporter.end());
-    }
-    const reason: Reason | null = sandbox.status === 'RESUMING' ? { code: 'processes_restarted' } : null;
-    await recordTransition(this.#deps, progress.sandbox, 'ready', { now: clock.now(), reason, exposedUrls }, 'runtime');
-  }
-
-  async #withStartSlot(progress: SandboxProgress, work: Work): Promise<ObservedSandbox | null> {
-    try {
-      return await this.#whileCurrent(progress, async (signal) => {
-        // A sandbox that had a slot in an earlier process or run has to get one again.
-        this.#startSlot ??= await this.#provideAndTakeSlot(progress, signal);
-        return this.#startSlot === null ? null : await work(signal);
-      });
-    } finally {
-      await progress.reporter.end();
-    }
-  }
-
-  /** Does the work until it is too late or obsolete. Returns null if it was interrupted. */
-  async #whileCurrent(progress: SandboxProgress, work: Work): Promise<ObservedSandbox | null> {
-    using late = this.#timeoutOfStart(progress.sandbox);
-    const signal = this.#interruptSignal(progress.superseded, late.signal);
-    try {
-      return await work(signal);
-    } catch (error) {
-      if (signal.aborted) return null;
-      throw error;
+    const reason = reasonOfFailure(error);
+    if (step === 'take-start-slot') {
+      // The time limit begins, so a runtime that always fails cannot block the start for ever.
+      await this.#deps.store.sandboxes.replace(takeStartSlot(sandbox, now, reason));
+    } else if (step !== 'await-ready' && (status === 'PAUSING' || status === 'RESUMING')) {
+      if (pausedBy?.hasFailed === true) await recordTransition(this.#deps, sandbox, 'failed', { now, reason: pausedBy.reason }, 'runtime');
+      else await recordTransition(this.#deps, sandbox, 'refused', { now, reason }, 'runtime');
     }
   }
 
