@@ -12,7 +12,7 @@ import { takeStartStep } from './conversation-start-steps.ts';
 import { interruptTurn, takeWorkStep } from './conversation-work-steps.ts';
 import { keepBeforeEnd } from './kept-changes.ts';
 import { ConversationSandboxes } from './conversation-sandboxes.ts';
-import { permissionWithdrawal } from './turns/turn-end.ts';
+import { permissionWithdrawal } from './turns/turn-changes.ts';
 import { Turns } from './turns/turns.ts';
 
 export interface ConversationReconcilerDeps extends ConversationDeps {

@@ -9,7 +9,7 @@ import type { LiveAgent } from '../agents/live-agent.ts';
 import type { StepDeps } from './conversation-reconciler.ts';
 import { changeConversation } from './conversation-records.ts';
 import { openAgent } from './open-agent.ts';
-import { endTurnChange, type Interruption, interruptionOf, turnEndEvents } from './turns/turn-end.ts';
+import { endTurnChange, type Interruption, interruptionOf, turnEndEvents } from './turns/turn-changes.ts';
 import type { Turns } from './turns/turns.ts';
 
 /** Resumes the sandbox, starts the agent, or runs a turn. Returns false if there is nothing to do now. */

@@ -2,7 +2,7 @@ import { type Caller, isInScope, userIdOf } from '../../domain/principal.ts';
 import { waitAtMost } from '../timers.ts';
 import type { ConversationUseCaseDeps } from './conversations.ts';
 import { changeConversation, conversationNotFound } from './conversation-records.ts';
-import { deleteChange } from './turns/turn-end.ts';
+import { deleteChange } from './turns/turn-changes.ts';
 
 /** Deletes the conversation for every caller, and its sandbox if no other conversation uses it. Throws `conversation_not_found`. */
 export async function deleteConversation(deps: ConversationUseCaseDeps, caller: Caller, id: string): Promise<void> {

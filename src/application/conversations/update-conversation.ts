@@ -7,7 +7,7 @@ import { waitAtMost } from '../timers.ts';
 import type { ConversationUseCaseDeps } from './conversations.ts';
 import { changeConversation, type ConversationChange, getVisibleConversation, requireVisible } from './conversation-records.ts';
 import { type ConversationView, getConversation } from './get-conversation.ts';
-import { archiveChange } from './turns/turn-end.ts';
+import { archiveChange } from './turns/turn-changes.ts';
 
 export interface ConversationUpdate {
   /** Null removes it. */

@@ -6,15 +6,16 @@ import { interval, onAbort, retryThroughStoreOutage, timeout } from '../../timer
 import { type Change, changeConversation } from '../conversation-records.ts';
 import type { StepDeps } from '../conversation-reconciler.ts';
 import { limitSize, type TurnRecorder } from './turn-recorder.ts';
-import { permissionWithdrawal } from './turn-end.ts';
+import { permissionWithdrawal } from './turn-changes.ts';
+import type { TurnWatch } from './turn-watch.ts';
 import type { TurnParams } from './turn.ts';
 
 /** How often to check for the owner's choice, if the log does not notify about new events. */
 const checkEveryMs = 5000;
 
-interface PermissionHooks {
-  /** Called when the owner has chosen. */
-  readonly onAnswered: () => void;
+interface TurnPermissionsOptions extends Pick<TurnParams, 'conversation' | 'sandbox' | 'recorded' | 'signal'> {
+  readonly recorder: TurnRecorder;
+  readonly watch: TurnWatch;
   /** Returns true if the turn continues without this object, which then writes nothing. */
   readonly continuesElsewhere: () => Promise<boolean>;
 }
@@ -22,36 +23,20 @@ interface PermissionHooks {
 /** Answers an agent's permission requests by the policy, or asks the owner, one request at a time. */
 export class TurnPermissions {
   readonly #deps: StepDeps;
-  readonly #turn: TurnParams;
-  readonly #recorder: TurnRecorder;
-  readonly #hooks: PermissionHooks;
-  #isWaiting = false;
-  #asked = 0;
+  readonly #options: TurnPermissionsOptions;
   #previous: Promise<unknown> = Promise.resolve();
 
-  constructor(deps: StepDeps, turn: TurnParams, recorder: TurnRecorder, hooks: PermissionHooks) {
+  constructor(deps: StepDeps, options: TurnPermissionsOptions) {
     this.#deps = deps;
-    this.#turn = turn;
-    this.#recorder = recorder;
-    this.#hooks = hooks;
-  }
-
-  /** True while requests of an earlier process have not come again. */
-  get isReplaying(): boolean {
-    return this.#asked < (this.#turn.earlier?.permissions.size ?? 0);
-  }
-
-  get isWaiting(): boolean {
-    return this.#isWaiting;
+    this.#options = options;
   }
 
   /** Resolves to the id of the chosen option; null if the request is withdrawn, or the policy finds no option. */
   async ask(asked: AgentPermission, signal: AbortSignal): Promise<string | null> {
-    const { conversation: { permissionPolicy: policy }, queued, earlier } = this.#turn;
-    // The id is the same in each process that runs the turn.
-    const request = { permissionId: `perm-${queued.messageId}-${(this.#asked += 1)}`, ...limitSize(asked) };
-    const known = earlier?.permissions.get(request.permissionId) ?? null;
-    if (known !== null) return known.optionId;
+    const { conversation: { permissionPolicy: policy }, recorded, recorder } = this.#options;
+    const request = { permissionId: recorder.nextPermissionId(), ...limitSize(asked) };
+    const answered = recorded.permissions.get(request.permissionId) ?? null;
+    if (answered !== null) return answered.optionId;
     if (policy !== 'ask') return this.#answerByPolicy(policy, request);
     const answer = this.#previous.then(() => this.#askOwner(request, signal));
     this.#previous = answer.catch(() => {});
@@ -59,33 +44,30 @@ export class TurnPermissions {
   }
 
   #answerByPolicy(policy: 'allow' | 'deny', request: PermissionRequest): string | null {
+    const { recorded, recorder } = this.#options;
     const { permissionId } = request;
     const optionId = chooseOption(policy, request.options)?.optionId ?? null;
     const reason: Reason = { code: optionId === null ? 'permission_not_offered' : 'permission_by_policy', policy };
-    const isRecorded = this.#turn.earlier?.permissions.has(permissionId) === true;
-    if (!isRecorded) this.#recorder.note({ kind: 'permission_requested', data: request }, 'agent');
-    this.#recorder.note({ kind: 'permission_answered', data: { permissionId, optionId } }, 'skep', reason);
+    if (!recorded.permissions.has(permissionId)) recorder.note({ kind: 'permission_requested', data: request }, 'agent');
+    recorder.note({ kind: 'permission_answered', data: { permissionId, optionId } }, 'skep', reason);
     return optionId;
   }
 
   async #askOwner(request: PermissionRequest, signal: AbortSignal): Promise<string | null> {
     if (signal.aborted) return null;
     const { store, clock } = this.#deps;
-    const { conversation, sandbox, earlier, signal: ends } = this.#turn;
+    const { conversation, sandbox, recorded, recorder, watch, continuesElsewhere, signal: ends } = this.#options;
     const { permissionId } = request;
     const withinMs = sandbox.spec.agent?.permissionTimeoutMs ?? Number.MAX_SAFE_INTEGER;
     const { promise, resolve } = Promise.withResolvers<string | null>();
     const withdraw = (): void => resolve(null);
     using opened = new DisposableStack();
     opened.use(onAbort(signal, withdraw));
-    this.#isWaiting = true;
-    opened.defer(() => {
-      this.#isWaiting = false;
-    });
+    opened.use(watch.waitForUser());
     // In the log, the request must come after the agent's earlier output.
-    await this.#recorder.settled();
-    const wasRequested = earlier?.permissions.has(permissionId) === true;
-    const before = wasRequested ? earlier.to : await retryThroughStoreOutage(clock, ends, () => store.events.latest());
+    await recorder.settled();
+    const wasRequested = recorded.permissions.has(permissionId);
+    const before = wasRequested ? recorded.to : await retryThroughStoreOutage(clock, ends, () => store.events.latest());
     const check = (): void => void this.#checkAnswer(permissionId, before, resolve);
     opened.defer(store.events.subscribe(({ conversationIds }) => conversationIds.has(conversation.id) && check()));
     if (!wasRequested && !(await this.#request(request))) return null;
@@ -95,8 +77,8 @@ export class TurnPermissions {
     opened.use(onAbort(limit.signal, withdraw));
     const optionId = await promise;
     const reason: Reason = limit.signal.aborted ? { code: 'permission_unanswered', withinMs } : { code: 'permission_withdrawn' };
-    if (optionId !== null) this.#hooks.onAnswered();
-    else if (!(await this.#hooks.continuesElsewhere())) await this.#withdraw(permissionId, reason);
+    if (optionId !== null) watch.wake();
+    else if (!(await continuesElsewhere())) await this.#withdraw(permissionId, reason);
     return optionId;
   }
 
@@ -117,12 +99,12 @@ export class TurnPermissions {
   }
 
   async #change(change: Change): Promise<void> {
-    const { conversation: { id }, signal } = this.#turn;
+    const { conversation: { id }, signal } = this.#options;
     await retryThroughStoreOutage(this.#deps.clock, signal, () => changeConversation(this.#deps, id, change));
   }
 
   async #checkAnswer(permissionId: string, after: number, answer: (optionId: string | null) => void): Promise<void> {
-    const { id: conversationId, ownerId } = this.#turn.conversation;
+    const { id: conversationId, ownerId } = this.#options.conversation;
     try {
       const events = await this.#deps.store.events.read({ ownerId, conversationId, kinds: ['permission_answered'] }, after, 100);
       for (const { kind, data } of events) {

@@ -6,10 +6,9 @@ import type { AgentUpdate } from '../../../ports/agent-protocol.ts';
 import type { EventStore } from '../../../ports/event-store.ts';
 import { EventWriter, type EventWriterDeps } from './event-writer.ts';
 
-interface RecorderDeps extends EventWriterDeps {
-  /** How much of the agent's output an earlier process has written, see {@link outputAmount}. */
-  readonly written: number;
-  /** The prefix of the turn's message ids. */
+interface RecorderDeps extends Omit<EventWriterDeps, 'from'> {
+  readonly recorded: RecordedTurn;
+  /** The id of the turn's message. The ids of what the agent says and requests begin with it. */
   readonly turnId: string;
 }
 
@@ -38,14 +37,15 @@ export class TurnRecorder {
   readonly #calls = new Map<string, boolean>();
   #open: OpenMessage | null = null;
   #messages = 0;
+  #requests = 0;
   /** How much of the next output is already in the log. */
   #written: number;
 
   constructor(deps: RecorderDeps, conversation: Conversation) {
     this.#deps = deps;
     this.#conversation = conversation;
-    this.#writer = new EventWriter(deps);
-    this.#written = deps.written;
+    this.#writer = new EventWriter({ ...deps, from: deps.recorded.to });
+    this.#written = deps.recorded.written;
   }
 
   /** True while the agent waits for a result of a tool. */
@@ -53,9 +53,14 @@ export class TurnRecorder {
     return [...this.#calls.values()].includes(true);
   }
 
-  /** True while updates come that are already in the log. */
+  /** True while updates or requests for permission come that are already in the log. */
   get isReplaying(): boolean {
-    return this.#written > 0;
+    return this.#written > 0 || this.#requests < this.#deps.recorded.permissions.size;
+  }
+
+  /** Returns the id of the agent's next request for permission. It is the same in each process that runs the turn. */
+  nextPermissionId(): string {
+    return `perm-${this.#deps.turnId}-${(this.#requests += 1)}`;
   }
 
   /** Records the update. Resolves when the next one can be recorded. Rejects if the log can't be written. */
@@ -192,34 +197,38 @@ function noted<T>(items: readonly T[], { length }: readonly T[], note: (text: st
   return length > items.length ? [...items, note(`[... ${length - items.length} more]`)] : items;
 }
 
-/** The part of a turn that an earlier process ran. */
+/** The part of a turn that is in the log when this process begins to run it. */
 export interface RecordedTurn {
-  readonly agent: TurnPosition;
   /** How much of the agent's output is in the log, see `outputAmount`. */
   readonly written: number;
   /** The permission requests by id. Null if there is no answer yet. */
   readonly permissions: ReadonlyMap<string, { readonly optionId: string | null } | null>;
-  /** The sequence number of the newest event when the read began. */
+  /** The sequence number of the newest event when the log was read. */
   readonly to: number;
+}
+
+/** Returns the recorded part of a turn that begins now. */
+export async function nothingRecorded(events: EventStore): Promise<RecordedTurn> {
+  return { written: 0, permissions: new Map(), to: await events.latest() };
 }
 
 const pageSize = 1000;
 
 /** Reads the part of the turn that an earlier process wrote into the log. */
 export async function readRecordedTurn(
-  events: EventStore, { id: conversationId, ownerId }: Conversation, agent: TurnPosition,
+  events: EventStore, { id: conversationId, ownerId }: Conversation, { from }: TurnPosition,
 ): Promise<RecordedTurn> {
   const to = await events.latest();
   const filter = { ownerId, conversationId, kinds: [...agentOutputKinds, 'permission_requested', 'permission_answered'] as const };
   const permissions = new Map<string, { readonly optionId: string | null } | null>();
   let written = 0;
-  for (let after = agent.from, page: readonly Event[]; ; after = page.at(-1)?.sequence ?? after) {
+  for (let after = from, page: readonly Event[]; ; after = page.at(-1)?.sequence ?? after) {
     page = await events.read(filter, after, pageSize);
     for (const { kind, data } of page) {
       if (kind === 'permission_requested') permissions.set(data.permissionId, null);
       if (kind === 'permission_answered') permissions.set(data.permissionId, { optionId: data.optionId });
     }
     written += outputAmount(page);
-    if (page.length < pageSize) return { agent, written, permissions, to };
+    if (page.length < pageSize) return { written, permissions, to };
   }
 }

@@ -6,15 +6,13 @@ import { KeyedWorker } from '../../keyed-worker.ts';
 import { interval } from '../../timers.ts';
 import type { StepDeps } from '../conversation-reconciler.ts';
 import { changeConversation } from '../conversation-records.ts';
-import type { TurnPermissions } from './turn-permissions.ts';
 import type { TurnRecorder } from './turn-recorder.ts';
 import type { TurnParams } from './turn.ts';
 
 interface TurnWatchOptions extends Pick<TurnParams, 'conversation' | 'sandbox' | 'queued' | 'agent'> {
   readonly recorder: Pick<TurnRecorder, 'isReplaying' | 'hasOpenCalls'>;
-  /** `isWaiting` while the agent only waits for its user. */
-  readonly permissions: Pick<TurnPermissions, 'isReplaying' | 'isWaiting'>;
-  readonly isCancelled: () => boolean;
+  /** Fires when Skep has asked the agent to stop. */
+  readonly stopped: AbortSignal;
   /** Called when the agent has been silent for too long, and again at later checks if the silence lasts. */
   readonly onSilent: (withinMs: number) => void;
 }
@@ -24,7 +22,7 @@ const checkEveryMs = 30_000;
 
 /** How often to check work that an agent began by itself. It is over after so many checks without output, as a model can think for long. */
 const quietCheckMs = 2000;
-const quietChecks = { calling: 450, working: 15, message: 2, cancelled: 2 };
+const quietChecks = { calling: 450, working: 15, message: 2, stopped: 2 };
 
 /**
  * Keeps the sandbox awake, shows if the turn is frozen, and reports silence. The sandbox may be frozen while the agent waits for its user.
@@ -35,6 +33,8 @@ export class TurnWatch {
   readonly #checks = new KeyedWorker(() => this.#check());
   readonly #ends = new DisposableStack();
   readonly #over = new AbortController();
+  /** True while the agent only waits for its user. */
+  #isWaiting = false;
   /** How many checks in a row found no output. */
   #quietChecks = 0;
   /** How long the agent is silent, counted in intervals, because the time of the machine may jump. Null: it sent output in this one. */
@@ -56,8 +56,8 @@ export class TurnWatch {
 
   start(): void {
     const { conversationSandboxes, clock, store, runtime } = this.#deps;
-    const { conversation, sandbox, permissions } = this.#options;
-    this.#ends.use(conversationSandboxes.keepAwakeWhile(sandbox, () => !permissions.isWaiting || !runtime.capabilities.freeze));
+    const { conversation, sandbox } = this.#options;
+    this.#ends.use(conversationSandboxes.keepAwakeWhile(sandbox, () => !this.#isWaiting || !runtime.capabilities.freeze));
     const turnTimeoutMs = sandbox.spec.agent?.turnTimeoutMs ?? Infinity;
     const everyMs = Math.max(100, Math.min(this.#isUnprompted ? quietCheckMs : checkEveryMs, turnTimeoutMs / 2));
     this.#ends.use(interval(clock, everyMs, () => {
@@ -74,6 +74,16 @@ export class TurnWatch {
   noteOutput(): void {
     this.#silentMs = null;
     this.#quietChecks = 0;
+  }
+
+  /** The agent only waits for its user until the result is disposed of. Then its silence does not count. */
+  waitForUser(): Disposable {
+    this.#isWaiting = true;
+    return {
+      [Symbol.dispose]: () => {
+        this.#isWaiting = false;
+      },
+    };
   }
 
   /** Resumes the sandbox, because its user has answered. */
@@ -97,15 +107,15 @@ export class TurnWatch {
 
   async #check(): Promise<void> {
     const { conversationSandboxes } = this.#deps;
-    const { conversation, permissions, agent: { process: { memory } }, onSilent } = this.#options;
+    const { conversation, agent: { process: { memory } }, onSilent } = this.#options;
     const sandbox = await conversationSandboxes.find(conversation);
     if (sandbox === null || this.#ends.disposed) return;
     const isFrozen = sandbox.status !== 'RUNNING' && sandbox.pauseKind === 'freeze';
     await this.#showFrozen(isFrozen);
     // A frozen agent has no output, and the output of a held-back agent is not read.
-    if (isFrozen || permissions.isWaiting || memory.isHeldBack) this.noteOutput();
+    if (isFrozen || this.#isWaiting || memory.isHeldBack) this.noteOutput();
     if (this.#isUnprompted) await this.#endIfQuiet();
-    if (sandbox.status === 'PAUSED' && !permissions.isWaiting && (await this.#mustResume(sandbox))) {
+    if (sandbox.status === 'PAUSED' && !this.#isWaiting && (await this.#mustResume(sandbox))) {
       return await conversationSandboxes.resume(conversation);
     }
     const withinMs = sandbox.spec.agent?.turnTimeoutMs ?? Infinity;
@@ -121,11 +131,10 @@ export class TurnWatch {
 
   /** No protocol reports the end of work that an agent began by itself. If this ends it too early, more output begins the next turn. */
   async #endIfQuiet(): Promise<void> {
-    const { recorder, permissions } = this.#options;
-    const isCancelled = this.#options.isCancelled();
+    const { recorder, stopped } = this.#options;
+    const isStopped = stopped.aborted;
     const hasMessage = (await this.#queue()).length > 0;
-    const isReplaying = recorder.isReplaying || permissions.isReplaying;
-    const state = isCancelled ? 'cancelled' : recorder.hasOpenCalls ? 'calling' : hasMessage && !isReplaying ? 'message' : 'working';
+    const state = isStopped ? 'stopped' : recorder.hasOpenCalls ? 'calling' : hasMessage && !recorder.isReplaying ? 'message' : 'working';
     if (this.#quietChecks >= quietChecks[state]) this.#over.abort();
   }
 

@@ -4,9 +4,9 @@ import type { LiveAgent } from '../../agents/live-agent.ts';
 import { waitAtMost } from '../../timers.ts';
 import type { StepDeps } from '../conversation-reconciler.ts';
 import { keepAfterTurn } from '../kept-changes.ts';
-import { type RecordedTurn, readRecordedTurn } from './turn-recorder.ts';
+import { nothingRecorded, type RecordedTurn, readRecordedTurn } from './turn-recorder.ts';
 import { microagentContext } from './microagent-context.ts';
-import { Turn, type TurnParams } from './turn.ts';
+import { Turn, type TurnBegin, type TurnParams } from './turn.ts';
 
 /** The turns that run in this process, at most one for each conversation. */
 export class Turns {
@@ -24,24 +24,26 @@ export class Turns {
   async run(conversation: Conversation, sandbox: Sandbox, queued: StartedMessage, agent: LiveAgent, signal: AbortSignal): Promise<void> {
     const isUnprompted = queued.unprompted === true;
     const context = isUnprompted ? null : await microagentContext(this.#deps, conversation, queued.message, signal);
-    const from = await this.#deps.store.events.latest();
-    await this.#run({ conversation, sandbox, queued, agent, context, earlier: null, from, signal });
+    const begin: TurnBegin = isUnprompted ? { kind: 'unprompted' } : { kind: 'message', context };
+    const textBefore = context?.text ?? null;
+    const recorded = await nothingRecorded(this.#deps.store.events);
+    await this.#run({ conversation, sandbox, queued, agent, begin, textBefore, recorded, signal });
   }
 
   /** Runs the rest of a turn that an earlier process began. Rejects if the store fails. */
   async resume(
     conversation: Conversation, sandbox: Sandbox, queued: StartedMessage, at: TurnPosition, agent: LiveAgent, signal: AbortSignal,
   ): Promise<void> {
-    let earlier: RecordedTurn;
+    let recorded: RecordedTurn;
     try {
-      earlier = await readRecordedTurn(this.#deps.store.events, conversation, at);
+      recorded = await readRecordedTurn(this.#deps.store.events, conversation, at);
     } catch (error) {
       // The agent continues, and is taken over again later.
       await agent.detach();
       throw error;
     }
     if (queued.cancelled === true) this.#cancelled.set(queued.messageId, queued.cancelledBy ?? null);
-    await this.#run({ conversation, sandbox, queued, agent, context: null, earlier, from: earlier.to, signal });
+    await this.#run({ conversation, sandbox, queued, agent, begin: { kind: 'resumed' }, textBefore: at.context, recorded, signal });
   }
 
   get(conversationId: string): Turn | undefined {
@@ -64,10 +66,10 @@ export class Turns {
   }
 
   async #run(params: TurnParams): Promise<void> {
-    const { conversation, agent, earlier, signal } = params;
+    const { conversation, agent, begin, signal } = params;
     if (this.#isDetaching) {
       // The message stays in the queue, or the next process continues the turn.
-      if (earlier !== null) await agent.detach();
+      if (begin.kind === 'resumed') await agent.detach();
       return;
     }
     const turn = new Turn(this.#deps, params);

@@ -1,12 +1,37 @@
 import type { TurnStopReason } from '../../../domain/agent.ts';
 import type { PermissionRequest } from '../../../domain/permission.ts';
 import { statusAfterTurn } from '../../../domain/conversation-next-step.ts';
-import type { Conversation, QueuedMessage } from '../../../domain/conversation.ts';
+import { type Conversation, isEnded, type QueuedMessage, type StartedMessage } from '../../../domain/conversation.ts';
 import type { EventActor, EventBody } from '../../../domain/event.ts';
 import type { Reason } from '../../../domain/reason.ts';
 import type { Sandbox } from '../../../domain/sandbox.ts';
 import type { AgentTurn } from '../../../ports/agent-protocol.ts';
 import type { ConversationChange } from '../conversation-records.ts';
+import type { MicroagentContext } from './microagent-context.ts';
+
+/** A turn that begins. */
+export type NewTurn =
+  /** With the next message of the queue. `context` is null if no microagent applies to it. */
+  | { readonly kind: 'message'; readonly context: MicroagentContext | null }
+  /** With work that the agent has begun by itself. A message of the queue comes before it. */
+  | { readonly kind: 'unprompted' };
+
+/** Returns the change that takes the message from the queue and begins its turn. Null if something else comes next. */
+export function beginTurnChange(conversation: Conversation, begin: NewTurn, turn: StartedMessage): ConversationChange | null {
+  const { queue } = conversation;
+  const { messageId } = turn;
+  const nextId = begin.kind === 'message' ? messageId : undefined;
+  if (isEnded(conversation) || conversation.turn !== null || queue[0]?.messageId !== nextId) return null;
+  const context = begin.kind === 'message' ? begin.context : null;
+  const microagents = context?.microagents ?? conversation.microagents;
+  return {
+    usesSandbox: true,
+    to: { turn, queue: queue.slice(1), executionStatus: 'running', statusReason: null, microagents },
+    actor: 'skep',
+    reason: null,
+    events: [...(context === null ? [] : [context.event]), { kind: 'turn_started', data: { messageId } }],
+  };
+}
 
 interface RunningTurn extends Pick<Conversation, 'permission'> {
   readonly turn: QueuedMessage;
