@@ -5,7 +5,7 @@ import { errorCode, ignoring } from '../../shared/system-errors.ts';
 import { temporaryName } from '../../shared/temporary-name.ts';
 import { quotedName, refusedFiles } from '../sandbox-path.ts';
 import { bytesOf, type TarEntry, type TarName, textOf, throughLink } from '../tar.ts';
-import { chunkBytes, Directories, isNotDirectory, joinBytes, newFile, NotDirectory, readOnly } from './directories.ts';
+import { chunkBytes, Directories, isNotDirectory, joinBytes, newFile, NotDirectory, readOnly, refuseLong } from './directories.ts';
 
 const gone = (error: unknown): null => (isNotDirectory(error) ? null : ignoring('ENOENT')(error));
 
@@ -16,7 +16,7 @@ type Tar = AsyncGenerator<Uint8Array, void>;
  * is removed meanwhile. Names are bytes, because they need not be UTF-8.
  */
 export async function* packTree(path: string | Buffer, name: Buffer): Tar {
-  const found = await lstat(path).catch(gone);
+  const found = await lstat(path).catch(refuseLong).catch(gone);
   if (found?.isDirectory() === true) {
     const names = await readdir(path, 'buffer').catch(gone);
     if (names === null) return;
@@ -63,8 +63,9 @@ export async function unpackBelow(root: string | Buffer, entries: AsyncIterable<
     for await (const entry of entries) {
       try {
         if (entry.kind === 'directory') {
+          const path = await enter(directories, entry.parts, true);
+          await chmod(path, entry.mode | 0o700);
           unpacked.push(entry);
-          await chmod(await enter(directories, entry.parts, true), entry.mode | 0o700);
           continue;
         }
         const folder = await enter(directories, entry.parts.slice(0, -1), true);

@@ -1,6 +1,7 @@
 import { constants } from 'node:fs';
 import { lstat, mkdir } from 'node:fs/promises';
 import { errorCode, ignoring } from '../../shared/system-errors.ts';
+import { refusedFiles } from '../sandbox-path.ts';
 import { bytesOf, type TarName } from '../tar.ts';
 
 /** Opens a file to read it, but not through a link. Does not wait if it is a pipe. */
@@ -30,6 +31,12 @@ export class NotDirectory extends Error {
 /** Returns true for the errors if a path leads through something else than directories. */
 export function isNotDirectory(error: unknown): boolean {
   return ['ELOOP', 'ENOTDIR'].includes(errorCode(error) ?? '');
+}
+
+/** Refuses a path that is too long for the system. Programs can create one, directory by directory. */
+export function refuseLong(error: unknown): never {
+  if (errorCode(error) !== 'ENAMETOOLONG') throw error;
+  throw refusedFiles('path', 'a path below it is too long for this system (Linux: 4,095 bytes); shorten or remove that path');
 }
 
 /** The directories below a root. No way to one leads through a link. */

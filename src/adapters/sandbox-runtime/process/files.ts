@@ -10,7 +10,7 @@ import { temporaryName } from '../../shared/temporary-name.ts';
 import { chunksUntil, requireFile, requireReplaceable, rangeOf, wrongFileType } from '../file-content.ts';
 import { partsBelow, quotedName, refusedFiles, sandboxPath } from '../sandbox-path.ts';
 import { bytesOf, tarName } from '../tar.ts';
-import { chunkBytes, Directories, joinBytes, newFile, readOnly } from './directories.ts';
+import { chunkBytes, Directories, joinBytes, newFile, readOnly, refuseLong } from './directories.ts';
 import { type EnteredWorkspace, workspaceParts } from './file-transfer.ts';
 import { withFailures } from './runtime-failures.ts';
 
@@ -231,7 +231,7 @@ async function* entriesIn(
     ended.throwIfAborted();
     const name = bytesOf(bytes);
     const inner = { real: joinBytes(real, name), path: posix.join(path, name.toString()), ended };
-    const found = await lstat(inner.real).catch(gone);
+    const found = await lstat(inner.real).catch(refuseLong).catch(gone);
     const entry = found === null ? null : await entryAt(inner.real, inner.path, found).catch(gone);
     if (entry === null) continue;
     yield entry;

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, stat, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -6,20 +6,53 @@ import { unpackBelow } from '../../../../src/adapters/sandbox-runtime/process/ar
 import { tarEntries } from '../../../../src/adapters/sandbox-runtime/tar.ts';
 import { tarEnd, tarEntry } from '../../../../src/adapters/shared/packed-tar.ts';
 import { never } from '../../../contracts/sandbox-runtime-harness.ts';
+import { tarOf, type TarItem } from '../../../contracts/sandbox-runtime-streams.ts';
 
 async function* archive(): AsyncGenerator<Uint8Array> {
   yield* tarEntry({ name: Buffer.from('\xE9/file', 'latin1'), type: 'file' });
   yield tarEnd;
 }
 
-test.runIf(process.platform === 'linux')('a folder whose name is not UTF-8 is not another one with U+FFFD', async () => {
+/** Returns a folder with the folders `outside` and `workspace`. */
+async function twoFolders(): Promise<string> {
   const top = await mkdtemp(join(tmpdir(), 'skep-archives-'));
   onTestFinished(() => rm(top, { recursive: true }));
-  for (const name of ['outside', 'workspace']) await mkdir(join(top, name));
+  for (const name of ['outside', 'workspace']) await mkdir(join(top, name), { mode: 0o700 });
+  return top;
+}
+
+test.runIf(process.platform === 'linux')('a folder whose name is not UTF-8 is not another one with U+FFFD', async () => {
+  const top = await twoFolders();
   await symlink('../outside', join(top, 'workspace/\uFFFD'));
 
   await unpackBelow(join(top, 'workspace'), tarEntries(ReadableStream.from(archive()), never));
   expect(await readdir(join(top, 'outside'))).toEqual([]);
   const folder = Buffer.concat([Buffer.from(join(top, 'workspace/')), Buffer.from([0xe9])]);
   expect(await readdir(folder)).toEqual(['file']);
+});
+
+test('no mode or time of a directory outside is changed if an entry names a link to it', async () => {
+  const top = await twoFolders();
+  const outside = join(top, 'outside');
+  await mkdir(join(outside, 'below'), { mode: 0o700 });
+  await symlink(outside, join(top, 'workspace/there'));
+  const before = await Promise.all([stat(outside), stat(join(outside, 'below'))]);
+  const open = { type: 'directory', mode: 0o777, mtime: new Date(0) } as const;
+  const archives: TarItem[][] = [
+    [[{ name: 'there', ...open }]],
+    [[{ name: 'there/below', ...open }]],
+    [[{ name: 'own', type: 'symlink', linkname: '../outside' }], [{ name: 'own', ...open }]],
+  ];
+  for (const items of archives) {
+    await expect(unpackBelow(join(top, 'workspace'), tarEntries(tarOf(items), never))).rejects.toThrow('leads through the link');
+  }
+  const after = await Promise.all([stat(outside), stat(join(outside, 'below'))]);
+  expect(after.map(({ mode, mtimeMs }) => [mode, mtimeMs])).toEqual(before.map(({ mode, mtimeMs }) => [mode, mtimeMs]));
+});
+
+test('a directory is refused if its path is too long for the system', async () => {
+  const name = Array.from({ length: 16 }, () => 'x'.repeat(254)).join('/');
+  const top = await twoFolders();
+  const unpacking = unpackBelow(join(top, 'workspace'), tarEntries(tarOf([[{ name, type: 'directory' }]]), never));
+  await expect(unpacking).rejects.toThrow('(ENAMETOOLONG)');
 });

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, lstat, mkdir, readFile, readdir, readlink, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { afterEach, beforeEach, describe, test } from 'vitest';
@@ -172,6 +173,21 @@ describe('Many or large files', () => {
     const found = await readTar(await runtime.getFiles(launch.id, '/workspace', never));
     assert.equal([...found.values()].filter(({ content }) => content.toString().startsWith('content ')).length, 10_000);
   });
+});
+
+test('A tree is refused if a path in it is too long for the system', async () => {
+  const name = 'x'.repeat(250);
+  const half = join(workspace, ...Array.from({ length: 9 }, () => name));
+  await mkdir(half, { recursive: true });
+  const script = 'cp -R "$0" second && mv second "$1/second"';
+  const execution = await runtime.execute(launch.id, { command: [...shell(script), name, half] }, never);
+  assert.equal(await execution.exited, 0);
+  await assert.rejects(readTar(await runtime.getFiles(launch.id, '/workspace', never)), isRefused);
+  const listed = (path: string, depth: number) => Readable.from(runtime.files.list(launch.id, path, depth, never)).toArray();
+  await assert.rejects(listed('/workspace', 32), isRefused);
+  assert.equal((await listed(`/workspace/${name}`, 10)).length, 10);
+  // Without the last part, the path is short enough to be removed.
+  await rename(join(half, 'second'), join(host.root, 'second'));
 });
 
 test('closing the runtime ends a running read with an error', async () => {
