@@ -21,6 +21,13 @@ export interface KeptFile {
   readonly content: AsyncIterable<Uint8Array>;
 }
 
+export interface ScriptOptions {
+  /** The execution that the script belongs to: no later process ends it before the execution. */
+  readonly executionId?: string;
+  /** It gets no input and does not wait. */
+  readonly isShort?: boolean;
+}
+
 /** The runtime's part of durable executions. Failures: `sandbox_not_found`, and those of its engine. */
 export interface ExecutionHost {
   /** Returns the state of the sandbox, and an id of its current run: from its last start to its end. */
@@ -33,14 +40,8 @@ export interface ExecutionHost {
   launch(sandboxId: string, start: ExecutionStart, supervise: Supervise, signal: AbortSignal): Promise<HostExecution>;
   /** Runs the command attached, in a terminal of the host. Absent if the host has none. */
   launchTerminal?(sandboxId: string, start: ExecutionStart, signal: AbortSignal): Promise<HostExecution>;
-  /**
-   * Runs one of Skep's scripts. With `executionId`, the script belongs to that execution: no later process ends it before the execution.
-   * With `isShort`, it gets no input and does not wait. Further failures: `sandbox_not_running`, if the sandbox can't run anything now.
-   */
-  run(
-    sandboxId: string, command: readonly string[], signal: AbortSignal,
-    how?: { readonly executionId?: string; readonly isShort?: boolean },
-  ): Promise<HostExecution>;
+  /** Runs one of Skep's scripts. Further failures: `sandbox_not_running`, if the sandbox can't run anything now. */
+  run(sandboxId: string, command: readonly string[], signal: AbortSignal, how?: ScriptOptions): Promise<HostExecution>;
   /** Reads the kept files of an execution, sorted by name, also if `run` can't work. Yields nothing if there are none. */
   keptFiles(sandboxId: string, executionId: string, signal: AbortSignal): AsyncIterable<KeptFile>;
   /** Kills all processes of the execution and removes its folder, if that is possible now. Idempotent. */

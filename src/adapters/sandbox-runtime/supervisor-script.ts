@@ -34,13 +34,14 @@ const tools = ['cat', 'dd', 'mkdir', 'mkfifo', 'rm', 'setsid', 'sleep', 'tail', 
  * | 3 | `in`, only until 4 is open: the open of a FIFO waits for the other end | `e`, to read the first errors |
  * | 4 | `in`, to write, until the holder and the feeder have it | `e`, both ends, until the first errors are in it |
  * | 5 | the starter's input, which the feeder copies to `in` | in `tee`: the starter's output or errors |
- * | 6, 7 | the starter's errors and output | the same in those that wait for the first error |
+ * | 6, 7 | the starter's errors and output | - |
  * | 8 | - | in `tee`: the pipe to `_skep_keep` |
  * | 9 | `alive`, both ends | - |
  *
- * A child closes the descriptors that it does not use, since an end of file means something. At the end of `in`, the command's input is
- * over: the holder (`sleep`) and the feeder have ended. At the end of `o` and `r`, no process has the command's outputs any more. At the
- * end of `alive`, the command has ended. At the end of 6 and 7, the starter has the whole output.
+ * The processes that wait for the first error have 5, 6 and 7 as the script has them. A child closes the other descriptors that it does
+ * not use, since an end of file means something. At the end of `in`, the command's input is over: the holder (`sleep`) and the feeder have
+ * ended. At the end of `o` and `r`, no process has the command's outputs any more. At the end of `alive`, the command has ended. At the end
+ * of 6 and 7, the starter has the whole output.
  */
 export const supervisor = `${takeHidden}${readStart}${enterDirectory}
 _skep_announce=$1 _skep_base=$2 _skep_d=$2/$3 _skep_run=$4 _skep_in=$5 _skep_cwd=$6 _skep_fallback=$7 _skep_mark=$8

@@ -7,7 +7,7 @@ import type { ExecutionStart } from '../../../ports/sandbox-executions.ts';
 import type { ExecutionRequest } from '../../../ports/sandbox-runtime.ts';
 import type { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { raceSignal } from '../../shared/timeout.ts';
-import type { ExecutionHost, HostExecution, Supervise } from '../execution-host.ts';
+import type { HostExecution, ScriptOptions, Supervise } from '../execution-host.ts';
 import { refusedExecution, whyUnrunnable } from '../execution-streams.ts';
 import { sandboxPath } from '../sandbox-path.ts';
 import { notBegun, refusedBy } from './command-refusals.ts';
@@ -81,9 +81,9 @@ export class ContainerCommands {
     }, notBegun);
   }
 
-  /** Starts a script: a short one in a waiting shell. With `executionId`, no later process ends it as a leftover. */
+  /** Starts a script: a short one in a waiting shell. */
   startScript(
-    id: string, command: readonly string[], signal: AbortSignal, { executionId, isShort = false }: Parameters<ExecutionHost['run']>[3] = {},
+    id: string, command: readonly string[], signal: AbortSignal, { executionId, isShort = false }: ScriptOptions = {},
   ): Promise<HostExecution> {
     return this.#begin(id, { command, workingDir: '/' }, signal, (container) => {
       const mark = newMark();

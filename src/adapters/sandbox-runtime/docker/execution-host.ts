@@ -2,7 +2,7 @@ import { dnsLabel } from '../../../domain/dns-label.ts';
 import { isFailureOf } from '../../../domain/failure.ts';
 import type { ExecutionStart } from '../../../ports/sandbox-executions.ts';
 import { KeyedMutex } from '../../shared/keyed-mutex.ts';
-import type { ExecutionHost, HostExecution, KeptFile, Supervise } from '../execution-host.ts';
+import type { ExecutionHost, HostExecution, KeptFile, ScriptOptions, Supervise } from '../execution-host.ts';
 import { isShellFailure, killOnFailure, runScript, withScriptTimeLimit } from '../script-result.ts';
 import { tarEntries } from '../tar.ts';
 import { type Engine, killFailed } from './engine.ts';
@@ -56,7 +56,7 @@ export class DockerExecutionHost implements ExecutionHost {
     return execution;
   }
 
-  async run(...[id, command, signal, how]: Parameters<ExecutionHost['run']>): Promise<HostExecution> {
+  async run(id: string, command: readonly string[], signal: AbortSignal, how?: ScriptOptions): Promise<HostExecution> {
     const script = await this.#commands.startScript(id, command, signal, how);
     // Scripts end with their connection, so a close need not kill them one by one.
     script.outlive();
