@@ -103,8 +103,10 @@ export class AgentOutput {
         await this.#memory.waitForRoom(value.length);
         this.#memory.setOutput('chunk', value.length);
         this.#handled = Promise.withResolvers();
+        // Throws if the session has left: what it does not get is not counted, so the next process reads it.
+        controller.enqueue(value);
         this.#offset += value.length;
-        return controller.enqueue(value);
+        return;
       }
       this.#end();
       controller.close();
