@@ -149,7 +149,10 @@ export class Attachment implements AsyncIterable<OutputPart> {
     });
   }
 
-  /** Throws the reason for a refusal. A WebSocket client does not get it, but these requests are refused for the same reason. */
+  /**
+   * Throws the reason for a refusal. A WebSocket client does not get it, but these requests are refused for the same reason. Returns a
+   * failure if they are not refused.
+   */
   async #refusal(): Promise<SkepError> {
     const { id, sandbox_id } = this.#execution;
     const input = { path: { id: sandbox_id, execution_id: id }, signal: this.#options.signal };

@@ -1,0 +1,73 @@
+import { setImmediate as tick } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { Attachment } from '../../src/client/attachment.ts';
+import { type ClientSocket, Connection } from '../../src/client/connection.ts';
+import type { Execution } from '../../src/client/openapi.ts';
+
+type Listener = (message: { readonly data: unknown }) => void;
+
+/** A WebSocket of which the test is the server. */
+class FakeSocket implements ClientSocket {
+  binaryType = '';
+  readonly readyState = 0;
+  readonly sent: string[] = [];
+  readonly #listeners = new Map<string, Listener>();
+
+  addEventListener(type: string, listener: Listener): void {
+    this.#listeners.set(type, listener);
+  }
+
+  send(data: string | Uint8Array<ArrayBuffer>): void {
+    this.sent.push(typeof data === 'string' ? data : new TextDecoder().decode(data));
+  }
+
+  close(): void {
+    this.emit('close');
+  }
+
+  emit(type: 'open' | 'close' | 'message', data: unknown = null): void {
+    this.#listeners.get(type)?.({ data });
+  }
+}
+
+const fetch = async (): Promise<Response> => Response.json({ ticket: 'one' });
+
+async function attached(lives: readonly ((socket: FakeSocket) => void)[]) {
+  const sockets: FakeSocket[] = [];
+  const openSocket = (): FakeSocket => {
+    const socket = new FakeSocket();
+    const live = lives[sockets.push(socket) - 1];
+    setImmediate(() => live?.(socket));
+    return socket;
+  };
+  const connection = new Connection({ url: 'localhost', fetch, openSocket });
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- an attachment needs no more of it
+  const attachment = new Attachment(connection, { id: 'e', sandbox_id: 's', tty: false } as Execution);
+  const ended = (async () => {
+    for await (const _ of attachment);
+    return attachment.end?.status;
+  })();
+  await tick();
+  return { sockets, attachment, ended };
+}
+
+test.each<[string, (socket: FakeSocket) => void]>([
+  ['is closed when it opens', (socket) => (socket.emit('open'), socket.emit('close'))],
+  ['never opens', (socket) => socket.emit('close')],
+])('input waits for the next socket if one %s', async (_, closes) => {
+  const { sockets, attachment, ended } = await attached([closes, (socket) => socket.emit('open')]);
+  await attachment.write('ls\n');
+  await attachment.closeInput();
+  sockets[1]?.emit('message', '{"input_closed":true}');
+  sockets[1]?.emit('message', '{"status":"exited","exit_code":0}');
+  sockets[1]?.emit('close');
+  expect(await ended).toBe('exited');
+  expect(sockets.map(({ sent }) => sent)).toEqual([[], ['ls\n', '{"close_input":true}']]);
+});
+
+test('a message that is not JSON fails the iteration', async () => {
+  const { sockets, ended } = await attached([(socket) => socket.emit('open')]);
+  await tick();
+  sockets[0]?.emit('message', 'no JSON');
+  await expect(ended).rejects.toThrow(SyntaxError);
+});
