@@ -112,7 +112,7 @@ export class Sweeper {
         else sandboxReconciler.enqueueDue(record.id, step.kind);
       } catch (error) {
         // The store does not check the form of a record. One that is wrong must not stop the sweep of the others.
-        logger.error({ sandbox: record.id, error }, 'a sweep left out a record that has a wrong form; restore it from a backup');
+        logger.error({ sandbox: record.id, error }, 'a sweep left out a sandbox; its record may have a wrong form');
       }
     }
   }

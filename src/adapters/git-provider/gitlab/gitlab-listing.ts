@@ -101,12 +101,15 @@ async function lastPage(read: (page: number) => Promise<Page<Commit>>, first: Pa
   return found;
 }
 
-/** False also if the earlier commit is gone (a 400), or if the commits have no history in common (a 404). */
+// The earlier commit is gone, the commits have no history in common, or the host can't find out.
+const noAncestorStatuses: ReadonlySet<number> = new Set([400, 404, 500]);
+
+/** False also if the host finds no common ancestor. A listing that reuses no dates is slower, but right. */
 async function isAncestor(api: GitLabApi, project: ProjectName, earlier: string, commit: string): Promise<boolean> {
   try {
     return (await api.mergeBase(project, earlier, commit)).id === earlier;
   } catch (error) {
-    if (isContentMissing(error) || (error instanceof ErrorResponse && error.status === 400)) return false;
+    if (error instanceof ErrorResponse && noAncestorStatuses.has(error.status)) return false;
     throw error;
   }
 }

@@ -201,6 +201,18 @@ describe('A later listing', () => {
     expect(listing).toEqual(await list(providerOf(host)));
   });
 
+  test.each([400, 404, 500])('requests all histories again if the host answers %i instead of the common ancestor', async (status) => {
+    const host = await hostOf();
+    await host.publish(simple);
+    const provider = providerOf(host);
+    await list(provider);
+    host.counts();
+    await host.publish([...simple, { id: 'fourth', at: start + 30, files: [['src/y', '1']] }]);
+    host.faults.add({ fault: { kind: 'status', status }, route: 'mergeBase' });
+    expect(await list(provider)).toEqual(simpleListing);
+    expect(host.counts()).toEqual({ commit: 1, tree: 1, mergeBase: 1, commits: 2 });
+  });
+
   test('keeps what was read before a failure', async () => {
     const host = await hostOf();
     await host.publish(manyFiles(20));
