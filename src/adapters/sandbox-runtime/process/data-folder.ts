@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { chmod, lstat, mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { dnsLabel } from '../../../domain/dns-label.ts';
 import { ignoring } from '../../shared/system-errors.ts';
 import { joinBytes } from './directories.ts';
@@ -75,22 +77,18 @@ export async function sandboxIds({ root }: Layout): Promise<string[]> {
   return (await readdir(root)).filter((name) => dnsLabel.test(name)).toSorted();
 }
 
-/** Removes folders with all their content, also directories that their owner may not write to. */
+/** Also enters directories that their owner may not write to, or whose path is longer than the system allows. */
+const removal = 'chmod -R u+rwx "$1"; rm -rf "$1"';
+
+/** Removes folders with all their content. */
 export async function removeDiscarded(folders: readonly string[]): Promise<void> {
   for (const folder of folders) {
-    const remove = (): Promise<void> => rm(folder, { recursive: true, force: true, maxRetries: 3 });
-    await remove().catch(async (error: unknown) => {
-      ignoring('EACCES', 'EPERM')(error);
-      await makeWritable(folder);
-      await remove();
+    await rm(folder, { recursive: true, force: true, maxRetries: 3 }).catch(async (error: unknown) => {
+      ignoring('EACCES', 'EPERM', 'ENAMETOOLONG')(error);
+      await promisify(execFile)('/bin/sh', ['-c', removal, 'sh', folder]).catch((cause: unknown) => {
+        throw unavailable('files of a removed sandbox may not be removed', cause);
+      });
     });
-  }
-}
-
-async function makeWritable(folder: string | Buffer): Promise<void> {
-  await chmod(folder, 0o700);
-  for (const entry of await readdir(folder, { withFileTypes: true, encoding: 'buffer' })) {
-    if (entry.isDirectory()) await makeWritable(joinBytes(folder, entry.name));
   }
 }
 

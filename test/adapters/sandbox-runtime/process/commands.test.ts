@@ -124,8 +124,11 @@ describe('The folder of a sandbox', () => {
     assert.equal(await textOf(await runtime.logs(launch.id, { tailBytes: 12 }, never)), '40000\nagain\n');
   });
 
-  test('is removed with the sandbox, including read-only directories', async () => {
-    const launch = await start(shell('b=$(printf "a/b\\377"); mkdir -p "$b"; echo x > "$b/c"; chmod 500 "$b" a; : > made; exec sleep 1000'));
+  test.each([
+    ['read-only directories', 'b=$(printf "a/b\\377"); mkdir -p "$b"; echo x > "$b/c"; chmod 500 "$b" a'],
+    ['longer paths than the system allows', `(n=${'d'.repeat(200)}; for _ in $(seq 30); do mkdir $n; cd $n; done)`],
+  ])('is removed with the sandbox, including %s', async (_name, script) => {
+    const launch = await start(shell(`${script}; : > made; exec sleep 1000`));
     await text(launch.id, 'made');
     await runtime.remove(launch.id);
     assert.deepEqual(await host.leftovers(launch.id), []);
