@@ -116,11 +116,11 @@ export type WorkStep =
   | { readonly kind: 'run-turn'; readonly sandbox: Sandbox; readonly message: QueuedMessage | null };
 
 /**
- * Called only while this process runs no turn of the conversation, so a turn in the record belongs to an earlier process. `agent` is what
- * the agent does in this process; null if none runs here.
+ * Called only while this process runs no turn of the conversation, so a turn in the record belongs to an earlier process. `agent` is null
+ * if none runs in this process.
  */
 export function nextWorkStep(
-  conversation: Conversation, sandbox: Sandbox | null, agent: 'waits' | 'works' | null, now: number,
+  conversation: Conversation, sandbox: Sandbox | null, agent: { readonly hasUnpromptedWork: boolean } | null, now: number,
 ): WorkStep {
   const agentRuns = agent !== null;
   const { turn, queue, executionStatus } = conversation;
@@ -131,7 +131,8 @@ export function nextWorkStep(
   if (loss !== null) return message === undefined && executionStatus === 'error' ? { kind: 'none' } : { kind: 'fail', reason: loss };
   if (sandbox === null) return { kind: 'none' };
   if (message === undefined) {
-    return agent === 'works' && sandbox.status === 'RUNNING' ? { kind: 'run-turn', sandbox, message: null } : { kind: 'none' };
+    const begins = agent?.hasUnpromptedWork === true && sandbox.status === 'RUNNING';
+    return begins ? { kind: 'run-turn', sandbox, message: null } : { kind: 'none' };
   }
   switch (sandbox.status) {
     case 'RUNNING':

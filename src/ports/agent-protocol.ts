@@ -32,8 +32,8 @@ export interface AgentClient {
   update(update: AgentUpdate): Promise<void>;
 
   /**
-   * Resolves to the id of the chosen option, or to null if the request is withdrawn: the signal fired, or the turn was cancelled. The
-   * update with the tool call came before.
+   * Resolves to the id of the chosen option, or to null if the request is withdrawn: the signal fired, or the turn was cancelled. At the
+   * end of the turn, the signal fires for a request that is still open. The update with the tool call came before.
    */
   permission(request: AgentPermission, signal: AbortSignal): Promise<string | null>;
 

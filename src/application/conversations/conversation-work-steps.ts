@@ -19,8 +19,7 @@ export async function takeWorkStep(deps: StepDeps, turns: Turns, conversation: C
   // A stop ends the agent, but if an earlier process started it, its end may be noticed only after the sandbox runs again.
   if (sandbox?.pauseKind === 'stop') await agents.end(conversation.id);
   const agent = agents.get(conversation.id);
-  const agentState = agent === null ? null : agent.hasUnpromptedWork ? 'works' : 'waits';
-  const step = nextWorkStep(conversation, sandbox, agentState, deps.clock.now());
+  const step = nextWorkStep(conversation, sandbox, agent, deps.clock.now());
   switch (step.kind) {
     case 'none':
       if (conversation.queue.length > 0 || conversation.turn !== null || agent?.hasUnpromptedWork === true) {

@@ -31,19 +31,27 @@ export interface TurnParams {
   readonly signal: AbortSignal;
 }
 
-/** `detached`: the turn continues without this object, in the next process or in this one. */
-type TurnState = 'begins' | 'works' | 'detached';
+/**
+ * `begins`: the agent does not work on it yet.
+ * `works`: the agent works, and can be asked to stop.
+ * `ended`: the agent's work has ended here, and is being written, or is written. A stop has no effect any more.
+ * `detached`: the turn continues without this object, in the next process or in this one.
+ *
+ * The states of the agent itself are a table in `agents/live-agent.ts`.
+ */
+type TurnState = 'begins' | 'works' | 'ended' | 'detached';
 
-/** Who stops the agent. */
 type Stop = { readonly by: 'user'; readonly userId: string | null } | { readonly by: 'silence'; readonly withinMs: number };
 
 /** Sends a message at most once: a write removes it from the queue before it is sent. It goes back only if it was not sent. */
 export class Turn {
   readonly #deps: StepDeps;
   readonly #params: TurnParams;
-  readonly #withdrawn = new AbortController();
   #state: TurnState = 'begins';
+  /** Who stops the agent. Null as long as nobody does. */
   #stopped: Stop | null = null;
+  /** Fires when Skep first asks the agent to stop. */
+  readonly #stopRequest = new AbortController();
   #stopTimeout: () => void = () => {};
   /** Null until the agent works. */
   #watch: TurnWatch | null = null;
@@ -57,9 +65,9 @@ export class Turn {
     return this.#params.queued.messageId;
   }
 
-  /** True if the agent has worked, and the end of its work is written. */
-  get isFinished(): boolean {
-    return this.#state === 'works';
+  /** True if the agent has worked, and its work has ended here. */
+  get hasEnded(): boolean {
+    return this.#state === 'ended';
   }
 
   get #isDetached(): boolean {
@@ -75,7 +83,7 @@ export class Turn {
   detach(): boolean {
     const { agent } = this.#params;
     if (!agent.process.durable) return false;
-    if (this.#state === 'works') void agent.detach();
+    if (this.#state === 'works' || this.#state === 'ended') void agent.detach();
     this.#state = 'detached';
     return true;
   }
@@ -85,9 +93,11 @@ export class Turn {
   }
 
   #stop(stop: Stop): void {
-    if (this.#stopped?.by !== 'user') this.#stopped = stop;
-    if (this.#withdrawn.signal.aborted) return;
-    this.#withdrawn.abort();
+    if (this.#state === 'ended') return;
+    const before = this.#stopped;
+    if (before?.by !== 'user') this.#stopped = stop;
+    if (before !== null) return;
+    this.#stopRequest.abort();
     if (this.#state !== 'works') return;
     const { agent } = this.#params;
     this.#stopTimeout = this.#deps.clock.after(cancelWithinMs, () => void agent.kill());
@@ -134,7 +144,7 @@ export class Turn {
     const { memory } = agent.process;
     const recorder = new TurnRecorder({ eventStore, clock, memory, recorded, signal, turnId: queued.messageId }, conversation);
     const onSilent = (withinMs: number): void => this.#stop({ by: 'silence', withinMs });
-    using watch = new TurnWatch(this.#deps, { ...this.#params, recorder, stopped: this.#withdrawn.signal, onSilent });
+    using watch = new TurnWatch(this.#deps, { ...this.#params, recorder, stopped: this.#stopRequest.signal, onSilent });
     this.#watch = watch;
     const continuesElsewhere = (): Promise<boolean> => this.#continuesElsewhere();
     const permissions = new TurnPermissions(this.#deps, { ...this.#params, recorder, watch, continuesElsewhere });
@@ -144,7 +154,7 @@ export class Turn {
         // The next process reads it again.
         if (!this.#isDetached) await recorder.record(update);
       },
-      permission: (request, withdrawn) => permissions.ask(request, AbortSignal.any([withdrawn, this.#withdrawn.signal])),
+      permission: (request, withdrawn) => permissions.ask(request, AbortSignal.any([withdrawn, this.#stopRequest.signal])),
     };
     // The agent gets the message before the sandbox is checked.
     const working = queued.unprompted === true ? agent.follow(watch.over, client) : agent.prompt(this.#message, client);
@@ -157,7 +167,7 @@ export class Turn {
         return 'detached';
       }
       // The agent may get its next message now, so the timeout must not end it.
-      this.#withdrawn.abort();
+      this.#state = 'ended';
       this.#stopTimeout();
       await recorder.finish();
       return await this.#resultOf(ended);

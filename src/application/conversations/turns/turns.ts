@@ -83,7 +83,7 @@ export class Turns {
     } finally {
       this.#running.delete(conversation.id);
     }
-    if (!turn.isFinished) return;
+    if (!turn.hasEnded) return;
     agent.forgetOutputSoon();
     // Before the next turn, so that only changes up to this turn are kept.
     await keepAfterTurn(this.#deps, conversation, signal);
