@@ -34,6 +34,7 @@ function withdraw({ queue, statusReason }: Conversation, messageId: string, user
     actor: 'user',
     userId,
     reason: { code: 'message_withdrawn' },
+    // The log has no `turn_started` for the message, and the record no turn that could end.
     events: [{ kind: 'turn_ended', data: { messageId, stopReason: 'cancelled' } }],
   };
 }

@@ -18,7 +18,7 @@ export interface ConversationChange extends Omit<EventOrigin, 'at'> {
 /** Returns the change of the current record. Null changes nothing. */
 export type Change = (conversation: Conversation) => ConversationChange | null;
 
-export type WriteOutcome = { readonly kind: 'written'; readonly conversation: Conversation } | { readonly kind: 'left' } | ClaimOutcome;
+export type WriteOutcome = { readonly kind: 'written'; readonly conversation: Conversation } | { readonly kind: 'unchanged' } | ClaimOutcome;
 
 /** Changes the record, again if somebody else wrote first. Returns the written record. Null if nothing was written. */
 export async function changeConversation(deps: CoreDeps, id: string, change: Change): Promise<Conversation | null> {
@@ -33,7 +33,7 @@ export async function writeConversation(
   for (;;) {
     const from = await store.conversations.find(id);
     const changed = from === null ? null : change(from);
-    if (from === null || changed === null) return { kind: 'left' };
+    if (from === null || changed === null) return { kind: 'unchanged' };
     const at = clock.now();
     const to: Conversation = { ...from, ...changed.to, version: from.version + 1, updatedAt: at };
     const { actor, userId = null, reason } = changed;
@@ -41,7 +41,7 @@ export async function writeConversation(
     const events = [...(changed.events ?? []).map((body) => eventOf(to, body, origin)), ...statusEvents(from, to, origin)];
     const outcome = await store.conversations.replace(to, events, claim, changed.usesSandbox === true ? at : undefined);
     if (outcome.kind === 'stale') continue;
-    if (outcome.kind === 'sandbox_not_running') return { kind: 'left' };
+    if (outcome.kind === 'sandbox_not_running') return { kind: 'unchanged' };
     if (outcome.kind !== 'replaced') return outcome;
     if (from.startStatus !== to.startStatus || from.executionStatus !== to.executionStatus) {
       const statuses = { conversation: id, from: from.startStatus, to: to.startStatus, execution: to.executionStatus };

@@ -9,7 +9,7 @@ import type { LiveAgent } from '../agents/live-agent.ts';
 import type { StepDeps } from './conversation-reconciler.ts';
 import { changeConversation } from './conversation-records.ts';
 import { openAgent } from './open-agent.ts';
-import { endTurnChange, type Interruption, interruptionOf, turnEndEvents } from './turns/turn-changes.ts';
+import { endTurnChange, type Interruption, interruptionOf } from './turns/turn-changes.ts';
 import type { Turns } from './turns/turns.ts';
 
 /** Resumes the sandbox, starts the agent, or runs a turn. Returns false if there is nothing to do now. */
@@ -79,20 +79,19 @@ async function resumeTurn(
 export async function interruptTurn(
   deps: StepDeps, { id }: Conversation, { actor, reason = { code: 'interrupted_by_restart' } }: Interruption = { actor: 'skep' },
 ): Promise<void> {
-  await changeConversation(deps, id, ({ turn, permission, archivedAt }) =>
-    turn === null ? null : endTurnChange({ turn, permission, archivedAt }, 'interrupted', reason, actor),
+  await changeConversation(deps, id, (conversation) =>
+    conversation.turn === null ? null : endTurnChange(conversation, { stopReason: 'interrupted', reason, actor }),
   );
 }
 
+/** Ends the conversation's work because its sandbox is lost: the turn if there is one, and the messages of the queue. */
 async function failConversation(deps: StepDeps, { id }: Conversation, loss: Reason): Promise<void> {
   await deps.agents.end(id);
   await changeConversation(deps, id, (conversation) => {
     if (isEnded(conversation)) return null;
-    const { turn, permission, queue } = conversation;
-    const reason: Reason = queue.length === 0 ? loss : { code: 'messages_dropped', count: queue.length, cause: loss };
-    const events = turn === null ? [] : turnEndEvents({ turn, permission }, 'interrupted');
-    const to = { turn: null, permission: null, queue: [], executionStatus: 'error', statusReason: reason } as const;
-    return { to, actor: 'skep', reason, events };
+    const { length: count } = conversation.queue;
+    const reason: Reason = count === 0 ? loss : { code: 'messages_dropped', count, cause: loss };
+    return endTurnChange(conversation, { stopReason: 'interrupted', reason, actor: 'skep' }, { queue: [] });
   });
 }
 
@@ -132,11 +131,11 @@ async function startAgent(deps: StepDeps, conversation: Conversation, sandbox: S
 /** Ends the turn of the next message before it begins, because the agent can't get the message. */
 async function failTurn(deps: StepDeps, { id }: Conversation, reason: Reason): Promise<void> {
   await changeConversation(deps, id, (conversation) => {
-    const { turn, archivedAt, queue: [head, ...queue] } = conversation;
-    if (isEnded(conversation) || turn !== null || head === undefined) return null;
-    const ended = endTurnChange({ turn: head, permission: null, archivedAt }, 'failed', reason, 'skep');
-    const started = { kind: 'turn_started', data: { messageId: head.messageId } } as const;
-    return { ...ended, to: { ...ended.to, queue }, events: [started, ...(ended.events ?? [])] };
+    const { turn, queue: [next, ...queue] } = conversation;
+    if (isEnded(conversation) || turn !== null || next === undefined) return null;
+    const ended = endTurnChange({ ...conversation, turn: next }, { stopReason: 'failed', reason, actor: 'skep' }, { queue });
+    const started = { kind: 'turn_started', data: { messageId: next.messageId } } as const;
+    return { ...ended, events: [started, ...(ended.events ?? [])] };
   });
 }
 

@@ -1,7 +1,6 @@
 import type { TurnStopReason } from '../../../domain/agent.ts';
-import type { PermissionRequest } from '../../../domain/permission.ts';
 import { statusAfterTurn } from '../../../domain/conversation-next-step.ts';
-import { type Conversation, isEnded, type QueuedMessage, type StartedMessage } from '../../../domain/conversation.ts';
+import { type Conversation, isEnded, type StartedMessage } from '../../../domain/conversation.ts';
 import type { EventActor, EventBody } from '../../../domain/event.ts';
 import type { Reason } from '../../../domain/reason.ts';
 import type { Sandbox } from '../../../domain/sandbox.ts';
@@ -20,8 +19,8 @@ export type NewTurn =
 export function beginTurnChange(conversation: Conversation, begin: NewTurn, turn: StartedMessage): ConversationChange | null {
   const { queue } = conversation;
   const { messageId } = turn;
-  const nextId = begin.kind === 'message' ? messageId : undefined;
-  if (isEnded(conversation) || conversation.turn !== null || queue[0]?.messageId !== nextId) return null;
+  const isNext = begin.kind === 'message' ? queue[0]?.messageId === messageId : queue.length === 0;
+  if (isEnded(conversation) || conversation.turn !== null || !isNext) return null;
   const context = begin.kind === 'message' ? begin.context : null;
   const microagents = context?.microagents ?? conversation.microagents;
   return {
@@ -33,31 +32,39 @@ export function beginTurnChange(conversation: Conversation, begin: NewTurn, turn
   };
 }
 
-interface RunningTurn extends Pick<Conversation, 'permission'> {
-  readonly turn: QueuedMessage;
+/** How a turn ended, and who ended it. */
+export interface EndedTurn extends AgentTurn {
+  readonly actor: EventActor;
+  /** The user who cancelled it. Null if an earlier version did not record that. */
+  readonly userId?: string | null;
 }
 
-/** Returns the change of the record at the end of a turn. An open request for permission is withdrawn. An archived one has no status. */
+/**
+ * Returns the change of the record at the end of its turn. An open request for permission is withdrawn. An archived conversation gets no
+ * status. `also` is what else changes in the record.
+ */
 export function endTurnChange(
-  running: RunningTurn & Pick<Conversation, 'archivedAt'>, stopReason: TurnStopReason, reason: Reason | null, actor: EventActor,
+  conversation: Conversation, { stopReason, reason, actor, userId }: EndedTurn, also: ConversationChange['to'] = {},
 ): ConversationChange {
-  if (running.archivedAt !== null) {
-    const cutOff = { actor: 'user', reason: { code: 'interrupted_by_archiving' } } as const;
-    const why = stopReason === 'interrupted' ? cutOff : { actor, reason };
-    return { to: { turn: null, permission: null }, ...why, events: turnEndEvents(running, stopReason) };
+  const events = turnEndEvents(conversation, stopReason);
+  const to = { turn: null, permission: null };
+  if (conversation.archivedAt !== null) {
+    const isByArchiving = stopReason === 'interrupted';
+    const cause = isByArchiving ? ({ actor: 'user', reason: { code: 'interrupted_by_archiving' } } as const) : { actor, reason };
+    return { to: { ...to, ...also }, ...cause, userId, events };
   }
   const executionStatus = statusAfterTurn(stopReason);
   const statusReason = executionStatus === 'error' ? (reason ?? ({ code: 'turn_failed', stopReason } as const)) : null;
-  return { to: { turn: null, permission: null, executionStatus, statusReason }, actor, reason, events: turnEndEvents(running, stopReason) };
+  return { to: { ...to, executionStatus, statusReason, ...also }, actor, userId, reason, events };
 }
 
-/** Who interrupted a turn. Without a reason, the cause is not the sandbox. */
+/** Who interrupted a turn. The reason is absent if the sandbox did not cause it. */
 export interface Interruption {
   readonly actor: EventActor;
   readonly reason?: Reason;
 }
 
-/** Returns who interrupted a turn, and why, if the reason is its sandbox. Null is a deleted one. */
+/** Returns who interrupted a turn, and the reason if its sandbox caused it. `sandbox` is null if it was deleted. */
 export function interruptionOf(sandbox: Sandbox | null): Interruption {
   if (sandbox === null) return { actor: 'skep', reason: { code: 'sandbox_deleted' } };
   if (sandbox.pauseKind !== 'stop' || sandbox.status === 'RESUMING') return { actor: 'skep' };
@@ -66,20 +73,14 @@ export function interruptionOf(sandbox: Sandbox | null): Interruption {
   return { actor: isByUser ? 'user' : 'skep', reason: { code: 'sandbox_stopped', cause } };
 }
 
-/** How a turn ended, and who ended it. */
-export interface EndedTurn extends AgentTurn {
-  readonly actor: EventActor;
-  /** The user who cancelled it. Null if an earlier version did not record that. */
-  readonly userId?: string | null;
+/** Returns the events at the end of the record's turn. None if it has no turn. */
+function turnEndEvents({ turn, permission }: Conversation, stopReason: TurnStopReason): EventBody[] {
+  if (turn === null) return [];
+  return [...withdrawalEvents(permission), { kind: 'turn_ended', data: { messageId: turn.messageId, stopReason } }];
 }
 
-export function turnEndEvents({ turn, permission }: RunningTurn, stopReason: TurnStopReason): EventBody[] {
-  const withdrawn = permission === null ? [] : [withdrawalEvent(permission)];
-  return [...withdrawn, { kind: 'turn_ended', data: { messageId: turn.messageId, stopReason } }];
-}
-
-function withdrawalEvent({ permissionId }: PermissionRequest): EventBody {
-  return { kind: 'permission_answered', data: { permissionId, optionId: null } };
+function withdrawalEvents(permission: Conversation['permission']): EventBody[] {
+  return permission === null ? [] : [{ kind: 'permission_answered', data: { permissionId: permission.permissionId, optionId: null } }];
 }
 
 /** Returns the change in which an open request for permission is withdrawn; null if there is none. */
@@ -87,19 +88,17 @@ export function permissionWithdrawal(
   permission: Conversation['permission'], reason: Reason = { code: 'permission_withdrawn' },
 ): ConversationChange | null {
   if (permission === null) return null;
-  return { to: { permission: null, executionStatus: 'running' }, actor: 'skep', reason, events: [withdrawalEvent(permission)] };
+  return { to: { permission: null, executionStatus: 'running' }, actor: 'skep', reason, events: withdrawalEvents(permission) };
 }
 
 /** Returns the change with which the user archives a conversation. Its turn ends later, when the agent's last output is written. */
 export function archiveChange({ permission }: Conversation, when: ConversationChange['to'], reason: Reason | null): ConversationChange {
-  const withdrawn = permission === null ? [] : [withdrawalEvent(permission)];
-  const events: readonly EventBody[] = [...withdrawn, { kind: 'conversation_archived', data: {} }];
+  const events: readonly EventBody[] = [...withdrawalEvents(permission), { kind: 'conversation_archived', data: {} }];
   return { to: { ...when, permission: null, queue: [] }, actor: 'user', reason, events };
 }
 
 /** Returns the change with which the user deletes a conversation. */
-export function deleteChange({ turn, permission }: Conversation, deletedAt: number): ConversationChange {
-  const events = turn === null ? [] : turnEndEvents({ turn, permission }, 'interrupted');
-  const to = { deletedAt, turn: null, permission: null, queue: [] };
-  return { to, actor: 'user', reason: null, events: [...events, { kind: 'conversation_deleted', data: {} }] };
+export function deleteChange(conversation: Conversation, deletedAt: number): ConversationChange {
+  const events: readonly EventBody[] = [...turnEndEvents(conversation, 'interrupted'), { kind: 'conversation_deleted', data: {} }];
+  return { to: { deletedAt, turn: null, permission: null, queue: [] }, actor: 'user', reason: null, events };
 }

@@ -227,17 +227,11 @@ export class Turn {
     );
   }
 
-  /** Writes the end. `further` returns what else it changes in the record. */
-  async #end(
-    { stopReason, reason, actor, userId }: EndedTurn, further: (conversation: Conversation) => ConversationChange['to'] = () => ({}),
-  ): Promise<void> {
-    const { queued } = this.#params;
-    await this.#change((conversation) => {
-      const { turn, permission, archivedAt } = conversation;
-      if (turn?.messageId !== queued.messageId) return null;
-      const ended = endTurnChange({ turn, permission, archivedAt }, stopReason, reason, actor);
-      return { ...ended, userId, to: { ...ended.to, ...further(conversation) } };
-    });
+  /** Writes the end. `also` returns what else changes in the record. */
+  async #end(ended: EndedTurn, also: (conversation: Conversation) => ConversationChange['to'] = () => ({})): Promise<void> {
+    await this.#change((conversation) =>
+      conversation.turn?.messageId === this.messageId ? endTurnChange(conversation, ended, also(conversation)) : null,
+    );
   }
 
   async #change(change: Change): Promise<Conversation | null> {
