@@ -2,7 +2,7 @@ import type { TurnStopReason } from './agent.ts';
 import { queueRefusal } from './conversation-limits.ts';
 import {
   type Conversation, type ConversationStartStatus, type AgentStatus, type Message, type QueuedMessage,
-  type RepositoryLocation, type StartedMessage, type TurnPosition,
+  type RepositoryLocation, type StartedTurn, type TurnPosition,
 } from './conversation.ts';
 import type { Reason } from './reason.ts';
 import { mayTryAgain } from './sandbox-lifecycle.ts';
@@ -107,7 +107,7 @@ export type WorkStep =
   /** The record has a turn that no process runs, and that can't continue. */
   | { readonly kind: 'interrupt' }
   /** The record has a turn that no process runs, but whose agent still works. */
-  | { readonly kind: 'resume-turn'; readonly sandbox: Sandbox; readonly turn: StartedMessage; readonly agent: TurnPosition }
+  | { readonly kind: 'resume-turn'; readonly sandbox: Sandbox; readonly turn: StartedTurn; readonly position: TurnPosition }
   | { readonly kind: 'fail'; readonly reason: Reason }
   | { readonly kind: 'resume-sandbox' }
   | { readonly kind: 'await-sandbox' }
@@ -149,10 +149,10 @@ export function nextWorkStep(
 }
 
 /** A turn of an earlier process continues if its agent is still there. */
-function stepOfTurn({ permission, queue }: Conversation, turn: StartedMessage, sandbox: Sandbox | null, now: number): WorkStep {
-  const { agent } = turn;
-  if (agent === undefined || sandbox === null || sandboxLossReason(sandbox) !== null) return { kind: 'interrupt' };
-  if (sandbox.status === 'RUNNING') return { kind: 'resume-turn', sandbox, turn, agent };
+function stepOfTurn({ permission, queue }: Conversation, turn: StartedTurn, sandbox: Sandbox | null, now: number): WorkStep {
+  const { agent: position } = turn;
+  if (position === undefined || sandbox === null || sandboxLossReason(sandbox) !== null) return { kind: 'interrupt' };
+  if (sandbox.status === 'RUNNING') return { kind: 'resume-turn', sandbox, turn, position };
   if (sandbox.status !== 'PAUSED') return { kind: 'await-sandbox' };
   if (sandbox.pauseKind === 'stop') return { kind: 'interrupt' };
   const mayRest = permission !== null || isPausedAfterLastMessage(sandbox, [turn, ...queue]);

@@ -60,16 +60,21 @@ export interface TurnPosition {
   readonly context: string | null;
 }
 
-/** A message that the agent works on. */
-export interface StartedMessage extends QueuedMessage {
-  /** True if the agent began to work by itself. Then the message is empty. */
+/** A turn that has begun, with its message. */
+export interface StartedTurn extends QueuedMessage {
+  /** True if the agent began to work by itself. Then the message is empty. Read by {@link isUnprompted}. */
   readonly unprompted?: boolean | undefined;
-  /** Absent if the turn ends with the process that runs it. */
+  /** Its position. Absent if the turn ends with the process that runs it. */
   readonly agent?: TurnPosition | undefined;
   /** True once the user has cancelled its turn. */
   readonly cancelled?: boolean | undefined;
   /** The id of that user. Absent in older records. */
   readonly cancelledBy?: string | undefined;
+}
+
+/** Returns true if nobody sent the turn's message, because the agent began to work by itself. */
+export function isUnprompted({ unprompted }: StartedTurn): boolean {
+  return unprompted === true;
 }
 
 export interface RepositoryLocation {
@@ -104,7 +109,7 @@ export interface Conversation {
   /** For each branch that it pushed to, the pull request that it last opened or updated. */
   readonly pullRequests: Readonly<Record<string, PullRequest>>;
   readonly queue: readonly QueuedMessage[];
-  readonly turn: StartedMessage | null;
+  readonly turn: StartedTurn | null;
   readonly permission: PermissionRequest | null;
   readonly permissionPolicy: PermissionPolicy;
   /** The agent's own id of its session, to load it again; null before the first session. */

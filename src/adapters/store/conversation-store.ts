@@ -4,7 +4,7 @@ import { permissionPolicies } from '../../domain/permission.ts';
 import { isUnsettled } from '../../domain/conversation-next-step.ts';
 import {
   agentStatuses, type Conversation, type ConversationSortOrder, conversationStartStatuses, foldTitle, type QueuedMessage,
-  type StartedMessage,
+  type StartedTurn,
 } from '../../domain/conversation.ts';
 import type { LimitReached } from '../../domain/admission-limits.ts';
 import { type ConversationLimits, unlimitedConversations } from '../../domain/conversation-limits.ts';
@@ -204,7 +204,7 @@ const conversationOf = rowReader<Conversation, ConversationRow>(
     publications: json,
     pullRequests: json,
     queue: (text) => json<readonly QueuedMessage[]>(text).map(completeMessage),
-    turn: (text) => completeMessage(json<StartedMessage>(text)),
+    turn: (text) => completeMessage(json<StartedTurn>(text)),
     permission: json,
     permissionPolicy: enumReader(permissionPolicies),
     microagents: json,

@@ -80,14 +80,14 @@ export class Agents {
    * again. Rejects with the failures of `SandboxExecutions.reopen`.
    */
   async resume(
-    { conversationId, sandbox }: Pick<AgentRequest, 'conversationId' | 'sandbox'>, turn: TurnPosition, signal: AbortSignal,
+    { conversationId, sandbox }: Pick<AgentRequest, 'conversationId' | 'sandbox'>, position: TurnPosition, signal: AbortSignal,
   ): Promise<LiveAgent> {
     const { runtime, secrets } = this.#deps;
     const protocol = this.#protocolOf(sandbox.spec.agent?.protocol ?? '');
-    const execution = await runtime.executions.reopen(sandbox.instanceId, executionIdOf(conversationId), turn.stdout, signal);
-    const deps = this.#depsOf({ conversationId, sandbox }, execution, redactorOf(sandbox, secrets), turn);
+    const execution = await runtime.executions.reopen(sandbox.instanceId, executionIdOf(conversationId), position.stdout, signal);
+    const deps = this.#depsOf({ conversationId, sandbox }, execution, redactorOf(sandbox, secrets), position);
     const { process: { streams }, client, onHeld, onOtherOutput } = deps;
-    const { sessionId, requestId } = turn;
+    const { sessionId, requestId } = position;
     const session = await protocol.resume({ streams, client, onHeld, onOtherOutput, sessionId, requestId });
     const live = new LiveAgent({ ...deps, session });
     this.#keep({ conversationId, sandbox }, live);
@@ -156,10 +156,10 @@ export class Agents {
 
   #depsOf(
     { conversationId, sandbox }: Pick<AgentRequest, 'conversationId' | 'sandbox'>, execution: OpenExecution, redactor: SecretRedactor,
-    began: TurnPosition | null,
+    position: TurnPosition | null,
   ) {
     const { clock, memory } = this.#deps;
-    const process = new AgentProcess(execution, redactor, clock, memory.share(), began);
+    const process = new AgentProcess(execution, redactor, clock, memory.share(), position);
     const onHeld = (bytes: number): void => process.output.setUnhandled(bytes);
     const onOtherOutput = (line: string): void => process.noteOtherOutput(line);
     const client = new RedactingAgentClient(redactor, () => this.onUnpromptedWork(conversationId));

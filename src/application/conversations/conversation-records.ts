@@ -18,7 +18,10 @@ export interface ConversationChange extends Omit<EventOrigin, 'at'> {
 /** Returns the change of the current record. Null changes nothing. */
 export type Change = (conversation: Conversation) => ConversationChange | null;
 
-export type WriteOutcome = { readonly kind: 'written'; readonly conversation: Conversation } | { readonly kind: 'unchanged' } | ClaimOutcome;
+export type WriteOutcome =
+  | { readonly kind: 'written'; readonly conversation: Conversation }
+  | { readonly kind: 'unchanged' }
+  | ClaimOutcome;
 
 /** Changes the record, again if somebody else wrote first. Returns the written record. Null if nothing was written. */
 export async function changeConversation(deps: CoreDeps, id: string, change: Change): Promise<Conversation | null> {

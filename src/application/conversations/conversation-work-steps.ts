@@ -1,5 +1,5 @@
 import { nextWorkStep, type WorkStep } from '../../domain/conversation-next-step.ts';
-import { type Conversation, isEnded, type StartedMessage } from '../../domain/conversation.ts';
+import { type Conversation, isEnded, type StartedTurn } from '../../domain/conversation.ts';
 import { type AnyFailure, isFailure, isFailureOf, logFieldsOf, reasonOfError, reasonOfFailure } from '../../domain/failure.ts';
 import { fingerprintOf } from '../../domain/fingerprint.ts';
 import { isSameReason, type Reason } from '../../domain/reason.ts';
@@ -42,24 +42,24 @@ export async function takeWorkStep(deps: StepDeps, turns: Turns, conversation: C
       return await startAgent(deps, conversation, step.sandbox, signal);
     case 'run-turn':
       if (agent === null) return true;
-      await turns.run(conversation, step.sandbox, step.message ?? emptyMessage(conversation, step.sandbox), agent, signal);
+      await turns.run(conversation, step.sandbox, step.message ?? unpromptedTurn(conversation, step.sandbox), agent, signal);
       return true;
   }
 }
 
-/** Stands for the message of a turn that the agent began by itself. Its id depends on the record, so no other turn has it. */
-function emptyMessage({ id, version }: Conversation, { version: sandboxVersion }: Sandbox): StartedMessage {
+/** Returns the turn that the agent began by itself. Its id depends on the record, so no other turn has it. */
+function unpromptedTurn({ id, version }: Conversation, { version: sandboxVersion }: Sandbox): StartedTurn {
   return { messageId: `msg-${fingerprintOf([id, version])}`, message: { content: [] }, sandboxVersion, unprompted: true };
 }
 
 /** Continues a turn of an earlier process. If its agent can't be reached, the next sweep tries again. */
 async function resumeTurn(
-  deps: StepDeps, turns: Turns, conversation: Conversation, { sandbox, turn, agent }: WorkStep & { kind: 'resume-turn' },
+  deps: StepDeps, turns: Turns, conversation: Conversation, { sandbox, turn, position }: WorkStep & { kind: 'resume-turn' },
   signal: AbortSignal,
 ): Promise<boolean> {
-  let live: LiveAgent;
+  let agent: LiveAgent;
   try {
-    live = await deps.agents.resume({ conversationId: conversation.id, sandbox }, agent, signal);
+    agent = await deps.agents.resume({ conversationId: conversation.id, sandbox }, position, signal);
   } catch (error) {
     if (signal.aborted) return true;
     if (error instanceof AgentRefusal || isFailureOf(error, 'execution_not_found')) {
@@ -71,7 +71,7 @@ async function resumeTurn(
     deps.conversationSandboxes.addWaiting(conversation);
     return false;
   }
-  await turns.resume(conversation, sandbox, turn, agent, live, signal);
+  await turns.resume(conversation, sandbox, turn, position, agent, signal);
   return true;
 }
 

@@ -123,8 +123,8 @@ describe('cancelling a turn', () => {
     if (sandbox === null || agent === null) throw new Error('no agent');
     const turns = new Turns({ store: w.store, clock: w.clock } as unknown as StepDeps);
     for (const user of ['ann', 'ben']) expect(turns.cancel(w.id, 'msg-1', user)).toBe(false);
-    const queued = { messageId: 'msg-1', message: said('go'), sandboxVersion: 1, unprompted: true };
-    await turns.run(await w.record(), sandbox, queued, agent, new AbortController().signal);
+    const turn = { messageId: 'msg-1', message: said('go'), sandboxVersion: 1, unprompted: true };
+    await turns.run(await w.record(), sandbox, turn, agent, new AbortController().signal);
     expect(cancelled.mock.calls).toEqual([['ann']]);
   });
 });

@@ -1,6 +1,6 @@
 import type { TurnStopReason } from '../../../domain/agent.ts';
 import { statusAfterTurn } from '../../../domain/conversation-next-step.ts';
-import { type Conversation, isEnded, type StartedMessage } from '../../../domain/conversation.ts';
+import { type Conversation, isEnded, type StartedTurn } from '../../../domain/conversation.ts';
 import type { EventActor, EventBody } from '../../../domain/event.ts';
 import type { Reason } from '../../../domain/reason.ts';
 import type { Sandbox } from '../../../domain/sandbox.ts';
@@ -16,7 +16,7 @@ export type NewTurn =
   | { readonly kind: 'unprompted' };
 
 /** Returns the change that takes the message from the queue and begins its turn. Null if something else comes next. */
-export function beginTurnChange(conversation: Conversation, begin: NewTurn, turn: StartedMessage): ConversationChange | null {
+export function beginTurnChange(conversation: Conversation, begin: NewTurn, turn: StartedTurn): ConversationChange | null {
   const { queue } = conversation;
   const { messageId } = turn;
   const isNext = begin.kind === 'message' ? queue[0]?.messageId === messageId : queue.length === 0;

@@ -1,5 +1,5 @@
 import { isPausedAfterLastMessage } from '../../../domain/conversation-next-step.ts';
-import type { QueuedMessage } from '../../../domain/conversation.ts';
+import { isUnprompted, type QueuedMessage } from '../../../domain/conversation.ts';
 import { logFieldsOf } from '../../../domain/failure.ts';
 import type { Sandbox } from '../../../domain/sandbox.ts';
 import { KeyedWorker } from '../../keyed-worker.ts';
@@ -9,7 +9,7 @@ import { changeConversation } from '../conversation-records.ts';
 import type { TurnRecorder } from './turn-recorder.ts';
 import type { TurnParams } from './turn.ts';
 
-interface TurnWatchOptions extends Pick<TurnParams, 'conversation' | 'sandbox' | 'queued' | 'agent'> {
+interface TurnWatchOptions extends Pick<TurnParams, 'conversation' | 'sandbox' | 'turn' | 'agent'> {
   readonly recorder: Pick<TurnRecorder, 'isReplaying' | 'hasOpenCalls'>;
   /** Fires when Skep has asked the agent to stop. */
   readonly stopped: AbortSignal;
@@ -32,7 +32,7 @@ export class TurnWatch {
   readonly #options: TurnWatchOptions;
   readonly #checks = new KeyedWorker(() => this.#check());
   readonly #ends = new DisposableStack();
-  readonly #over = new AbortController();
+  readonly #quiet = new AbortController();
   /** True while the agent only waits for its user. */
   #isWaiting = false;
   /** How many checks in a row found no output. */
@@ -45,21 +45,17 @@ export class TurnWatch {
     this.#options = options;
   }
 
-  /** Fires when the work that an agent began by itself is over. */
-  get over(): AbortSignal {
-    return this.#over.signal;
-  }
-
-  get #isUnprompted(): boolean {
-    return this.#options.queued.unprompted === true;
+  /** Fires when an agent that began to work by itself has been quiet for so long that its work is over. */
+  get quietSignal(): AbortSignal {
+    return this.#quiet.signal;
   }
 
   start(): void {
     const { conversationSandboxes, clock, store, runtime } = this.#deps;
-    const { conversation, sandbox } = this.#options;
+    const { conversation, sandbox, turn } = this.#options;
     this.#ends.use(conversationSandboxes.keepAwakeWhile(sandbox, () => !this.#isWaiting || !runtime.capabilities.freeze));
     const turnTimeoutMs = sandbox.spec.agent?.turnTimeoutMs ?? Infinity;
-    const everyMs = Math.max(100, Math.min(this.#isUnprompted ? quietCheckMs : checkEveryMs, turnTimeoutMs / 2));
+    const everyMs = Math.max(100, Math.min(isUnprompted(turn) ? quietCheckMs : checkEveryMs, turnTimeoutMs / 2));
     this.#ends.use(interval(clock, everyMs, () => {
       this.#quietChecks += 1;
       this.#silentMs = this.#silentMs === null ? 0 : this.#silentMs + everyMs;
@@ -107,14 +103,14 @@ export class TurnWatch {
 
   async #check(): Promise<void> {
     const { conversationSandboxes } = this.#deps;
-    const { conversation, agent: { process: { memory } }, onSilent } = this.#options;
+    const { conversation, turn, agent: { process: { memory } }, onSilent } = this.#options;
     const sandbox = await conversationSandboxes.find(conversation);
     if (sandbox === null || this.#ends.disposed) return;
     const isFrozen = sandbox.status !== 'RUNNING' && sandbox.pauseKind === 'freeze';
     await this.#showFrozen(isFrozen);
     // A frozen agent has no output, and the output of a held-back agent is not read.
     if (isFrozen || this.#isWaiting || memory.isHeldBack) this.noteOutput();
-    if (this.#isUnprompted) await this.#endIfQuiet();
+    if (isUnprompted(turn)) await this.#endIfQuiet();
     if (sandbox.status === 'PAUSED' && !this.#isWaiting && (await this.#mustResume(sandbox))) {
       return await conversationSandboxes.resume(conversation);
     }
@@ -131,11 +127,16 @@ export class TurnWatch {
 
   /** No protocol reports the end of work that an agent began by itself. If this ends it too early, more output begins the next turn. */
   async #endIfQuiet(): Promise<void> {
+    const state = await this.#unpromptedState();
+    if (this.#quietChecks >= quietChecks[state]) this.#quiet.abort();
+  }
+
+  async #unpromptedState(): Promise<keyof typeof quietChecks> {
     const { recorder, stopped } = this.#options;
-    const isStopped = stopped.aborted;
-    const hasMessage = (await this.#queue()).length > 0;
-    const state = isStopped ? 'stopped' : recorder.hasOpenCalls ? 'calling' : hasMessage && !recorder.isReplaying ? 'message' : 'working';
-    if (this.#quietChecks >= quietChecks[state]) this.#over.abort();
+    if (stopped.aborted) return 'stopped';
+    if (recorder.hasOpenCalls) return 'calling';
+    const queue = await this.#queue();
+    return queue.length > 0 && !recorder.isReplaying ? 'message' : 'working';
   }
 
   async #queue(): Promise<readonly QueuedMessage[]> {
@@ -143,10 +144,10 @@ export class TurnWatch {
   }
 
   async #showFrozen(isFrozen: boolean): Promise<void> {
-    const { conversation: { id }, queued } = this.#options;
+    const { conversation: { id }, turn: { messageId } } = this.#options;
     const [from, to] = isFrozen ? (['running', 'frozen'] as const) : (['frozen', 'running'] as const);
     await changeConversation(this.#deps, id, ({ turn, permission, executionStatus }) =>
-      turn?.messageId === queued.messageId && permission === null && executionStatus === from
+      turn?.messageId === messageId && permission === null && executionStatus === from
         ? { to: { executionStatus: to }, actor: 'skep', reason: null }
         : null,
     );

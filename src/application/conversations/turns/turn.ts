@@ -1,5 +1,5 @@
 import { statusAfterTurn } from '../../../domain/conversation-next-step.ts';
-import type { Conversation, Message, StartedMessage } from '../../../domain/conversation.ts';
+import { type Conversation, isUnprompted, type Message, type StartedTurn } from '../../../domain/conversation.ts';
 import type { Sandbox } from '../../../domain/sandbox.ts';
 import type { AgentTurn } from '../../../ports/agent-protocol.ts';
 import type { LiveAgent } from '../../agents/live-agent.ts';
@@ -21,11 +21,11 @@ export type TurnBegin = NewTurn | { readonly kind: 'resumed' };
 export interface TurnParams {
   readonly conversation: Conversation;
   readonly sandbox: Sandbox;
-  readonly queued: StartedMessage;
+  readonly turn: StartedTurn;
   readonly agent: LiveAgent;
   readonly begin: TurnBegin;
   /** The text that the agent gets before the message. Null if there is none. */
-  readonly textBefore: string | null;
+  readonly contextText: string | null;
   readonly recorded: RecordedTurn;
   /** Fires when the turn and its agent must end. */
   readonly signal: AbortSignal;
@@ -62,7 +62,7 @@ export class Turn {
   }
 
   get messageId(): string {
-    return this.#params.queued.messageId;
+    return this.#params.turn.messageId;
   }
 
   /** True if the agent has worked, and its work has ended here. */
@@ -123,14 +123,15 @@ export class Turn {
 
   /** Writes the beginning of the turn. Returns false if something else comes next, or the sandbox does not run. */
   async #begin(begin: NewTurn): Promise<boolean> {
-    const { agent, queued, recorded, textBefore } = this.#params;
+    const { agent, turn, recorded, contextText } = this.#params;
     const held = await agent.holdOutput();
-    const position = held === null ? {} : { agent: { ...held, from: recorded.to, context: textBefore } };
+    // The record keeps the position of the turn as its `agent`. The log was read up to the beginning of the turn.
+    const position = held === null ? {} : { agent: { ...held, from: recorded.to, context: contextText } };
     let wasTaken = false;
     const written = await this.#change((conversation) => {
       // A failed write may have been stored.
-      wasTaken = conversation.turn?.messageId === queued.messageId;
-      return beginTurnChange(conversation, begin, { ...queued, ...position });
+      wasTaken = conversation.turn?.messageId === turn.messageId;
+      return beginTurnChange(conversation, begin, { ...turn, ...position });
     });
     return wasTaken || written !== null;
   }
@@ -138,11 +139,11 @@ export class Turn {
   /** Lets the agent work until the turn ends here. */
   async #work(): Promise<EndedTurn | 'detached'> {
     const { store: { events: eventStore }, clock } = this.#deps;
-    const { conversation, queued, agent, recorded, signal } = this.#params;
+    const { conversation, turn, agent, recorded, signal } = this.#params;
     using _ = onAbort(signal, () => void agent.kill());
     this.#state = 'works';
     const { memory } = agent.process;
-    const recorder = new TurnRecorder({ eventStore, clock, memory, recorded, signal, turnId: queued.messageId }, conversation);
+    const recorder = new TurnRecorder({ eventStore, clock, memory, recorded, signal, turnId: turn.messageId }, conversation);
     const onSilent = (withinMs: number): void => this.#stop({ by: 'silence', withinMs });
     using watch = new TurnWatch(this.#deps, { ...this.#params, recorder, stopped: this.#stopRequest.signal, onSilent });
     this.#watch = watch;
@@ -157,7 +158,7 @@ export class Turn {
       permission: (request, withdrawn) => permissions.ask(request, AbortSignal.any([withdrawn, this.#stopRequest.signal])),
     };
     // The agent gets the message before the sandbox is checked.
-    const working = queued.unprompted === true ? agent.follow(watch.over, client) : agent.prompt(this.#message, client);
+    const working = isUnprompted(turn) ? agent.follow(watch.quietSignal, client) : agent.prompt(this.#message, client);
     watch.start();
     try {
       const ended = await working;
@@ -183,8 +184,8 @@ export class Turn {
 
   /** The message with the text before it. The log has only the message of the user. */
   get #message(): Message {
-    const { textBefore, queued: { message } } = this.#params;
-    return textBefore === null ? message : { content: [{ type: 'text', text: textBefore }, ...message.content] };
+    const { contextText, turn: { message } } = this.#params;
+    return contextText === null ? message : { content: [{ type: 'text', text: contextText }, ...message.content] };
   }
 
   /** Returns true if the next process continues the turn, or this one because it has lost only the connection to the agent. */
@@ -216,14 +217,14 @@ export class Turn {
   /** Ends the turn before the agent has got the message. If nobody has cancelled it, the message goes back into the queue. */
   async #endUnsent(): Promise<void> {
     // The microagents of the message were not sent.
-    const { agent, queued, conversation: { microagents } } = this.#params;
+    const { agent, turn, conversation: { microagents } } = this.#params;
     agent.releaseOutput();
     if (this.#stopped?.by === 'user') {
       const { userId } = this.#stopped;
       return await this.#end({ stopReason: 'cancelled', reason: null, actor: 'user', userId }, () => ({ microagents }));
     }
     await this.#end({ stopReason: 'interrupted', reason: { code: 'message_requeued' }, actor: 'skep' }, ({ archivedAt, queue }) =>
-      archivedAt === null ? { queue: [queued, ...queue], executionStatus: 'idle', statusReason: null, microagents } : {},
+      archivedAt === null ? { queue: [turn, ...queue], executionStatus: 'idle', statusReason: null, microagents } : {},
     );
   }
 

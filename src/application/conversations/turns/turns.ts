@@ -1,4 +1,4 @@
-import type { Conversation, StartedMessage, TurnPosition } from '../../../domain/conversation.ts';
+import { type Conversation, isUnprompted, type StartedTurn, type TurnPosition } from '../../../domain/conversation.ts';
 import type { Sandbox } from '../../../domain/sandbox.ts';
 import type { LiveAgent } from '../../agents/live-agent.ts';
 import { waitAtMost } from '../../timers.ts';
@@ -21,29 +21,29 @@ export class Turns {
   }
 
   /** Runs a turn. Does nothing if the message is no longer the next one. Rejects if the store fails. */
-  async run(conversation: Conversation, sandbox: Sandbox, queued: StartedMessage, agent: LiveAgent, signal: AbortSignal): Promise<void> {
-    const isUnprompted = queued.unprompted === true;
-    const context = isUnprompted ? null : await microagentContext(this.#deps, conversation, queued.message, signal);
-    const begin: TurnBegin = isUnprompted ? { kind: 'unprompted' } : { kind: 'message', context };
-    const textBefore = context?.text ?? null;
+  async run(conversation: Conversation, sandbox: Sandbox, turn: StartedTurn, agent: LiveAgent, signal: AbortSignal): Promise<void> {
+    const context = isUnprompted(turn) ? null : await microagentContext(this.#deps, conversation, turn.message, signal);
+    const begin: TurnBegin = isUnprompted(turn) ? { kind: 'unprompted' } : { kind: 'message', context };
+    const contextText = context?.text ?? null;
     const recorded = await nothingRecorded(this.#deps.store.events);
-    await this.#run({ conversation, sandbox, queued, agent, begin, textBefore, recorded, signal });
+    await this.#run({ conversation, sandbox, turn, agent, begin, contextText, recorded, signal });
   }
 
   /** Runs the rest of a turn that an earlier process began. Rejects if the store fails. */
   async resume(
-    conversation: Conversation, sandbox: Sandbox, queued: StartedMessage, at: TurnPosition, agent: LiveAgent, signal: AbortSignal,
+    conversation: Conversation, sandbox: Sandbox, turn: StartedTurn, position: TurnPosition, agent: LiveAgent, signal: AbortSignal,
   ): Promise<void> {
     let recorded: RecordedTurn;
     try {
-      recorded = await readRecordedTurn(this.#deps.store.events, conversation, at);
+      recorded = await readRecordedTurn(this.#deps.store.events, conversation, position);
     } catch (error) {
       // The agent continues, and is taken over again later.
       await agent.detach();
       throw error;
     }
-    if (queued.cancelled === true) this.#cancelled.set(queued.messageId, queued.cancelledBy ?? null);
-    await this.#run({ conversation, sandbox, queued, agent, begin: { kind: 'resumed' }, textBefore: at.context, recorded, signal });
+    if (turn.cancelled === true) this.#cancelled.set(turn.messageId, turn.cancelledBy ?? null);
+    const begin: TurnBegin = { kind: 'resumed' };
+    await this.#run({ conversation, sandbox, turn, agent, begin, contextText: position.context, recorded, signal });
   }
 
   get(conversationId: string): Turn | undefined {
