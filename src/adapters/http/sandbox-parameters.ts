@@ -55,18 +55,24 @@ export const sandboxStartFields = {
   ...sandboxParameterFields,
 };
 
-export const sandboxParameterNames = ['env', 'metadata', 'timeout_seconds', 'resources', 'secrets'] as const;
+const parametersBody = z.object(sandboxParameterFields);
 
-export function parametersOf(body: z.output<z.ZodObject<typeof sandboxParameterFields>>): SandboxParameters {
-  const { env, metadata, timeout_seconds: seconds, resources, secrets } = body;
+export const sandboxParameterNames = parametersBody.keyof().options;
+
+/** Splits the body of a start into the sandbox's parameters and the other fields. Compiles only if it handles every parameter. */
+export function splitStartBody<B extends z.output<typeof parametersBody>>(
+  body: B,
+): { readonly parameters: SandboxParameters; readonly others: Omit<B, keyof typeof sandboxParameterFields> } {
+  const { env, metadata, timeout_seconds: seconds, resources, secrets, ...others } = body;
   const { cpus, memory_bytes: memoryBytes, pids } = resources ?? {};
-  return {
+  const parameters = {
     env: env ?? undefined,
     metadata: metadata ?? undefined,
     timeoutMs: seconds == null ? undefined : seconds * 1000,
     resources: resources == null ? undefined : { cpus, memoryBytes, pids },
     secrets: secrets ?? undefined,
-  };
+  } satisfies Record<keyof SandboxParameters, unknown>;
+  return { parameters, others };
 }
 
 /** Returns the parameters for the idempotency claim of a start. Without parameters it is empty, so older claims still match. */

@@ -10,7 +10,7 @@ import {
 import { gitProviderFailures, operation } from '../operation.ts';
 import { pageQuery, pageSchema, readPage } from '../page-token.ts';
 import { presenter } from '../presenter.ts';
-import { claimedParameters, parametersOf, sandboxParameterNames, sandboxStartFields } from '../sandbox-parameters.ts';
+import { claimedParameters, sandboxParameterNames, sandboxStartFields, splitStartBody } from '../sandbox-parameters.ts';
 import { requireKnownSpec } from './sandbox-specs.ts';
 
 export const pullRequestFields = {
@@ -129,7 +129,7 @@ export const conversationOperations = [
     summary: 'Start a conversation',
     description:
       'Starts a sandbox for it, or uses the one that `sandbox_id` names. With `sandbox_id`, leave out `sandbox_spec_id` and the fields ' +
-      'for a new sandbox (`env`, `metadata`, `timeout_seconds`, `resources`, `secrets`). `selected_branch` needs ' +
+      `for a new sandbox (${sandboxParameterNames.map((name) => `\`${name}\``).join(', ')}). \`selected_branch\` needs ` +
       '`selected_repository`. The response does not wait for the start: `start_status` shows its progress.',
     headers: idempotencyHeaders,
     body: conversationStartBody,
@@ -142,12 +142,11 @@ export const conversationOperations = [
     handle: async (context, { headers, body }) => {
       const { skep, principal } = context;
       if (body.sandbox_spec_id !== null) requireKnownSpec(skep, body.sandbox_spec_id, 'body');
-      const { env, metadata, timeout_seconds, resources, secrets, ...others } = body;
-      const asked = inCamelCase(others);
-      const parameters = parametersOf({ env, metadata, timeout_seconds, resources, secrets });
-      const claim = claimOf(headers, principal.userId, 'start_app_conversation', { ...asked, ...claimedParameters(parameters) });
+      const { parameters, others } = splitStartBody(body);
+      const fields = inCamelCase(others);
+      const claim = claimOf(headers, principal.userId, 'start_app_conversation', { ...fields, ...claimedParameters(parameters) });
       const view = await skep.conversations.start(principal, {
-        ...asked, ...claim, sandboxParameters: parameters, patterns: principal.repositories ?? null,
+        ...fields, ...claim, sandboxParameters: parameters, patterns: principal.repositories ?? null,
       });
       context.response.location(context.link(`${conversations}/${view.conversation.id}`));
       return presentConversation(view);

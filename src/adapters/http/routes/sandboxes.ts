@@ -10,7 +10,7 @@ import { pageQuery, pageSchema, readPage } from '../page-token.ts';
 import { portUrl } from '../port-links.ts';
 import { presenter } from '../presenter.ts';
 import type { RequestContext } from '../request-context.ts';
-import { claimedParameters, metadataQuery, parametersOf, sandboxStartFields } from '../sandbox-parameters.ts';
+import { claimedParameters, metadataQuery, sandboxStartFields, splitStartBody } from '../sandbox-parameters.ts';
 import { requestedSpec } from './sandbox-specs.ts';
 
 const pauseKind = z
@@ -130,7 +130,7 @@ export const sandboxOperations = [
     handle: async (context, { query, headers, body }) => {
       const { skep, principal } = context;
       const specId = requestedSpec(skep, query.sandbox_spec_id ?? null, body.sandbox_spec_id);
-      const parameters = parametersOf(body);
+      const { parameters } = splitStartBody(body);
       const claim = claimOf(headers, principal.userId, 'start_sandbox', { specId, ...claimedParameters(parameters) });
       const sandbox = await skep.sandboxes.start(principal.userId, { specId, parameters, ...claim });
       context.response.location(context.link(`${sandboxes}/${sandbox.id}`));
