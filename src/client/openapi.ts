@@ -77,7 +77,7 @@ export interface SandboxStartRequest {
   readonly sandbox_spec_id?: string | null | undefined;
   /** Variables for the sandbox's command. They are added to those of the spec, or replace them. No response shows them. */
   readonly env?: Readonly<Record<string, string>> | null | undefined;
-  /** Labels to find the sandbox by. Visible to everybody who can read the sandbox. */
+  /** Keys and values to find the sandbox by. Visible to everybody who can read the sandbox. */
   readonly metadata?: Readonly<Record<string, string>> | null | undefined;
   /** The sandbox is deleted this long after its creation, even if it is in use. At most `max_life` of the spec, which is the default. */
   readonly timeout_seconds?: number | null | undefined;

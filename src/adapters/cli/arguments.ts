@@ -69,7 +69,7 @@ export function startBody(spec: string | undefined, { env, metadata, timeout, se
 export function addStartOptions(command: Command): Command {
   return command
     .option('--env <variable>', variableHelp, addVariable)
-    .option('--metadata <key=value>', 'a label to find it by; may be repeated', addPair)
+    .option('--metadata <key=value>', 'a key and a value to find it by; may be repeated', addPair)
     .option('--timeout <duration>', 'the time until it is deleted, for example 1h', toDuration)
     .option('--secret <name>', "a variable of the server's environment for its command, if the spec allows it; may be repeated", addText)
     .option('--cpus <number>', 'a number of CPUs, at most that of the spec', toPositiveNumber)

@@ -31,7 +31,7 @@ export const sandboxParameterFields = {
   env: optional(env, "Variables for the sandbox's command. They are added to those of the spec, or replace them. No response shows them."),
   metadata: optional(
     boundedRecord(limits.metadata, metadataKey, text(limits.metadataValue)),
-    'Labels to find the sandbox by. Visible to everybody who can read the sandbox.',
+    'Keys and values to find the sandbox by. Visible to everybody who can read the sandbox.',
   ),
   timeout_seconds: optional(
     z.int().min(1).max(limits.timeoutSeconds),

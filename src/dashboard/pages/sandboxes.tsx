@@ -88,7 +88,7 @@ function StartSandbox({ spec: chosen, specs, onClose }: StartSandboxProps) {
       <Field label="Variables" hint="One per line. They are never shown again.">
         <textarea name="env" rows={2} class="mono" spellcheck={false} placeholder="NAME=value" />
       </Field>
-      <Field label="Metadata" hint="Labels to find it by, one per line.">
+      <Field label="Metadata" hint="Keys and values to find it by, one per line.">
         <textarea name="metadata" rows={2} class="mono" spellcheck={false} placeholder="task=42" />
       </Field>
       <Field label="Lifetime in minutes" hint="Then it is deleted, even if it is in use. Empty: the maximum of the spec.">
