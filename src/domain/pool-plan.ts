@@ -1,6 +1,6 @@
 import { fingerprintOf } from './fingerprint.ts';
 import type { Reason } from './reason.ts';
-import { newSandbox, unowned, type ExposedUrl, type NewSandbox, type Sandbox } from './sandbox.ts';
+import { newSandbox, unowned, type ExposedUrl, type NewSandbox, type PlannedSandbox, type Sandbox } from './sandbox.ts';
 import type { SandboxSpec } from './sandbox-spec.ts';
 
 /** A spec with a pool, and its {@link poolFingerprint}. */
@@ -29,15 +29,15 @@ export function poolFingerprint(spec: SandboxSpec): string {
   return fingerprintOf(content);
 }
 
-export function newPoolMember(asked: Omit<NewSandbox, 'ownerId'>): Sandbox {
-  return newSandbox({ ...asked, ownerId: unowned });
+export function newPoolMember(member: Omit<NewSandbox, 'ownerId'>): Sandbox {
+  return newSandbox({ ...member, ownerId: unowned });
 }
 
 /** Returns the owner's record of a claimed member. The running processes stay the same. Its age counts from now. */
-export function claimMember(member: Sandbox, asked: Omit<NewSandbox, 'sessionApiKey'>, exposedUrls: readonly ExposedUrl[]): Sandbox {
+export function claimMember(member: Sandbox, planned: PlannedSandbox, exposedUrls: readonly ExposedUrl[]): Sandbox {
   const { instanceId, sessionApiKey } = member;
   const statusReason = { code: 'claimed_from_pool', instanceId } as const;
-  return { ...newSandbox({ ...asked, sessionApiKey }), instanceId, exposedUrls, status: 'RUNNING', statusReason };
+  return { ...newSandbox({ ...planned, sessionApiKey }), instanceId, exposedUrls, status: 'RUNNING', statusReason };
 }
 
 export interface PoolPlan {

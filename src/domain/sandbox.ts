@@ -89,13 +89,17 @@ export function isPooled({ ownerId }: Sandbox): boolean {
   return ownerId === unowned;
 }
 
-export interface NewSandbox {
+/** A sandbox that is to be started. It has no key yet: it gets a new one, or that of a pool member. */
+export interface PlannedSandbox {
   readonly id: string;
   readonly ownerId: string;
   readonly spec: SandboxSpec;
   readonly metadata?: Readonly<Record<string, string>>;
-  readonly sessionApiKey: string;
   readonly now: number;
+}
+
+export interface NewSandbox extends PlannedSandbox {
+  readonly sessionApiKey: string;
 }
 
 export function newSandbox({ now, metadata = {}, ...given }: NewSandbox): Sandbox {

@@ -65,11 +65,11 @@ function requireSpec(skep: Pick<Skep, 'specs'>, template: string): SandboxSpec {
   throw new ConnectError('not_found', `There is no template ${JSON.stringify(template)}. A template is a sandbox spec of the deployment.`);
 }
 
-const create: Handler = async ({ context, body }) => {
+const create: Handler = async ({ context, body: unchecked }) => {
   const { skep, principal } = context;
-  const asked = parsed(createBody, 'body', body);
-  requireSupported(asked);
-  const { templateID, timeout, envVars, metadata } = asked;
+  const body = parsed(createBody, 'body', unchecked);
+  requireSupported(body);
+  const { templateID, timeout, envVars, metadata } = body;
   const { id: specId, rest } = requireSpec(skep, templateID);
   const maxLifeMs = rest.maxLifeMs ?? Infinity;
   const timeoutMs = timeout === undefined ? Math.min(defaultTimeoutSeconds * 1000, maxLifeMs) : timeout * 1000;

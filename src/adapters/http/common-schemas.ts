@@ -57,16 +57,16 @@ export const idempotencyHeaders = z.object({
     .describe('Makes the request safe to repeat: a second request with the same key gets the response of the first.'),
 });
 
-/** Returns the claim of a request with an idempotency key. `asked` is everything that the request asks for. */
+/** Returns the claim of a request with an idempotency key. `content` is everything that the request asks for. */
 export function claimOf(
   headers: z.output<typeof idempotencyHeaders>,
   ownerId: string,
   operationId: string,
-  asked: unknown,
+  content: unknown,
 ): { readonly claim?: IdempotencyClaim } {
   const key = headers['Idempotency-Key'];
   if (key === undefined) return {};
-  return { claim: { ownerId, key, fingerprint: hash('sha256', JSON.stringify([operationId, asked])) } };
+  return { claim: { ownerId, key, fingerprint: hash('sha256', JSON.stringify([operationId, content])) } };
 }
 
 /** The reason for a status, with the data of its code. */

@@ -43,12 +43,12 @@ export async function startConversation(
   request: StartConversationRequest,
 ): Promise<ConversationView> {
   const { store, reconciler } = deps;
-  const { claim, patterns, ...asked } = request;
+  const { claim, patterns, ...fields } = request;
   const ownerId = userIdOf(caller);
   // A repeated request is answered without the git host, which may be down by now.
   const earlier = claim === undefined ? null : await store.conversations.findClaim(claim);
   if (earlier !== null) return await outcomeOfEarlier(deps, ownerId, earlier, claim);
-  const conversation = await toConversation(deps, caller, asked, patterns);
+  const conversation = await toConversation(deps, caller, fields, patterns);
   const origin = { at: conversation.createdAt, actor: 'user', userId: ownerId, reason: null } as const;
   const messages = conversation.queue.map((queued) => eventOf(conversation, messageBody(queued), origin));
   const events = [...statusEvents(null, conversation, origin), ...messages];
@@ -86,12 +86,12 @@ async function outcomeOfEarlier(
 async function toConversation(
   deps: ConversationUseCaseDeps,
   caller: Caller,
-  asked: Omit<StartConversationRequest, 'claim' | 'patterns'>,
+  fields: Omit<StartConversationRequest, 'claim' | 'patterns'>,
   patterns: RepositoryPatterns,
 ): Promise<Conversation> {
   const { store, sandboxes, specs, repositories, checkouts, clock, random } = deps;
   const ownerId = userIdOf(caller);
-  const { sandboxId, sandboxSpecId, sandboxParameters = {}, selectedRepository, selectedBranch, initialMessage: message } = asked;
+  const { sandboxId, sandboxSpecId, sandboxParameters = {}, selectedRepository, selectedBranch, initialMessage: message } = fields;
   const taken = sandboxId === null ? null : await sandboxes.get(caller, sandboxId);
   if (taken !== null && taken.ownerId !== ownerId) {
     throw new Failure('invalid_request', { problems: [{ argument: 'sandboxId', reason: { code: 'sandbox_of_other_user' } }] });
@@ -105,7 +105,7 @@ async function toConversation(
   const repository = selectedRepository === null ? null : await repositories.find(selectedRepository, patterns);
   if (repository !== null && selectedBranch !== null) await checkBranch(checkouts, repository, selectedBranch);
   return newConversation({
-    ...asked,
+    ...fields,
     id: random.id('conv'),
     ownerId,
     taken,

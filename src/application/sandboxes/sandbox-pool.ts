@@ -4,7 +4,7 @@ import { markDeleted } from '../../domain/sandbox-lifecycle.ts';
 import {
   claimMember, newPoolMember, planPool, poolFingerprint, type PooledSpec, type PoolMember,
 } from '../../domain/pool-plan.ts';
-import { isPooled, type NewSandbox, type Sandbox, type SandboxStatus, type ObservedSandbox } from '../../domain/sandbox.ts';
+import { isPooled, type PlannedSandbox, type Sandbox, type SandboxStatus, type ObservedSandbox } from '../../domain/sandbox.ts';
 import { BackOff, waitAtMost } from '../timers.ts';
 import { KeyedWorker } from '../keyed-worker.ts';
 import type { DiskWatch } from './disk-watch.ts';
@@ -61,12 +61,12 @@ export class SandboxPool {
     });
   }
 
-  /** Yields the running members, each with the record for its new owner. Yields none if the request does not match the pool. */
-  async *candidates(asked: Omit<NewSandbox, 'sessionApiKey'>): AsyncGenerator<{ member: Sandbox; sandbox: Sandbox }, void> {
-    const pooled = this.#deps.specs.pooled.get(asked.spec.id);
+  /** Yields the running members, each with the record for its new owner. Yields none if the planned sandbox does not match the pool. */
+  async *candidates(planned: PlannedSandbox): AsyncGenerator<{ member: Sandbox; sandbox: Sandbox }, void> {
+    const pooled = this.#deps.specs.pooled.get(planned.spec.id);
     if (pooled === undefined) return;
     const { fingerprint } = pooled;
-    if (asked.spec !== pooled.spec && poolFingerprint(asked.spec) !== fingerprint) return;
+    if (planned.spec !== pooled.spec && poolFingerprint(planned.spec) !== fingerprint) return;
     const members = await this.#deps.store.sandboxes.pooled();
     const running = members.filter((member) => member.fingerprint === fingerprint && member.sandbox.status === 'RUNNING');
     for (const { sandbox: member } of running) {
@@ -75,13 +75,13 @@ export class SandboxPool {
       try {
         const observed = await this.#inspect(member);
         if (observed === null) return;
-        if (observed.state === 'running') yield { member, sandbox: claimMember(member, asked, observed.exposedUrls) };
+        if (observed.state === 'running') yield { member, sandbox: claimMember(member, planned, observed.exposedUrls) };
         else this.#deps.reconciler.enqueue(member.id);
       } finally {
         this.#tried.delete(member.id);
       }
     }
-    this.#misses.set(asked.spec.id, (this.#misses.get(asked.spec.id) ?? 0) + 1);
+    this.#misses.set(planned.spec.id, (this.#misses.get(planned.spec.id) ?? 0) + 1);
   }
 
   /** Must be called after a candidate was given to its owner. */

@@ -1,6 +1,6 @@
 import { sandboxMovedEvents } from '../../domain/event.ts';
 import { Failure } from '../../domain/failure.ts';
-import { newSandbox, type NewSandbox, type Sandbox } from '../../domain/sandbox.ts';
+import { newSandbox, type PlannedSandbox, type Sandbox } from '../../domain/sandbox.ts';
 import { parameterProblems, type SandboxParameters, applyParameters } from '../../domain/sandbox-parameters.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { ClaimOutcome, IdempotencyClaim, InsertOutcome, Limited } from '../../ports/idempotency-claim.ts';
@@ -58,17 +58,17 @@ export function limitsResources({ runtime }: Pick<SandboxUseCaseDeps, 'runtime'>
 type Started = { readonly kind: 'started'; readonly sandbox: Sandbox } | Limited | ClaimOutcome;
 
 /** Writes the owner's new sandbox, from the pool if it has one, and enqueues it. */
-async function startOnce(deps: SandboxUseCaseDeps, asked: Omit<NewSandbox, 'sessionApiKey'>, claim?: IdempotencyClaim): Promise<Started> {
+async function startOnce(deps: SandboxUseCaseDeps, planned: PlannedSandbox, claim?: IdempotencyClaim): Promise<Started> {
   const { store, pool, diskWatch: { pressure }, random } = deps;
   const limits = { ...deps.limits, diskUsedPercent: pressure?.limitPercent };
-  for await (const { member, sandbox } of pool.candidates(asked)) {
-    const events = sandboxMovedEvents(null, sandbox, 'user', asked.ownerId);
+  for await (const { member, sandbox } of pool.candidates(planned)) {
+    const events = sandboxMovedEvents(null, sandbox, 'user', planned.ownerId);
     const outcome = await store.sandboxes.claimFromPool(sandbox, member, limits, claim, events);
     if (outcome.kind === 'stale') continue;
-    if (outcome.kind === 'inserted') pool.claimed(asked.spec.id);
+    if (outcome.kind === 'inserted') pool.claimed(planned.spec.id);
     return started(deps, sandbox, outcome);
   }
-  const cold = newSandbox({ ...asked, sessionApiKey: random.secret() });
+  const cold = newSandbox({ ...planned, sessionApiKey: random.secret() });
   return started(deps, cold, await store.sandboxes.insert(cold, limits, claim, sandboxMovedEvents(null, cold, 'user', cold.ownerId)));
 }
 
