@@ -69,7 +69,10 @@ function addConversations(parent: Command): void {
 
 function addSandboxes(parent: Command): void {
   addReadCommands(parent, {
-    list: (client, metadata) => client.request('GET /api/v1/sandboxes/search', { query: { metadata__eq: metadata } }),
+    list: (client, { metadata = {} }: Pick<StartOptions, 'metadata'>) => {
+      const pairs = Object.entries(metadata).map(([key, value]) => `${key}=${value}`);
+      return client.request('GET /api/v1/sandboxes/search', { query: { metadata__eq: pairs } });
+    },
     get: (client, id) => client.request('GET /api/v1/sandboxes/{id}', { path: { id } }),
     table: sandboxTable,
   }).option('--metadata <key=value>', 'only those with this metadata; may be repeated', addPair);
@@ -102,19 +105,22 @@ function addSandboxes(parent: Command): void {
 }
 
 /** How the resources of a collection are read and printed. */
-interface ReadCommands<T> {
-  readonly list: (client: SkepClient, metadata: readonly string[]) => Promise<api.Page<T>>;
+interface ReadCommands<T, Filter> {
+  readonly list: (client: SkepClient, filter: Filter) => Promise<api.Page<T>>;
   readonly get: (client: SkepClient, id: string) => Promise<T>;
   readonly table: (items: readonly T[]) => string;
 }
 
-/** Adds the commands that print the newest resources of a collection, and one resource. Returns the first command. */
-function addReadCommands<T extends object>(parent: Command, { list, get, table }: ReadCommands<T>): Command {
+/**
+ * Adds the commands that print the newest resources of a collection, and one resource. Returns the first command, for the options of its
+ * filter.
+ */
+function addReadCommands<T extends object, Filter>(parent: Command, { list, get, table }: ReadCommands<T, Filter>): Command {
   // The list is the default, so it also gets the names of commands that do not exist.
   const listing = subcommand(parent, 'list', 'list the newest', { isDefault: true }).allowExcessArguments();
-  listing.action(async (options: Common & { readonly metadata?: Readonly<Record<string, string>> }, { args: [unknown] }: Command) => {
+  listing.action(async (options: Common & Filter, { args: [unknown] }: Command) => {
     if (unknown !== undefined) parent.error(`error: unknown command '${unknown}'`);
-    const page = await list(clientOf(options), Object.entries(options.metadata ?? {}).map((pair) => pair.join('=')));
+    const page = await list(clientOf(options), options);
     print(options, page, table(page.items));
     olderNotice(page);
   });
