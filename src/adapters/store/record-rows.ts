@@ -18,6 +18,10 @@ type Readers<T, R> = {
 
 type Reader<R> = (column: never, row: R) => unknown;
 
+/**
+ * Returns the row of the record. The columns are named after its fields, so a new field also needs a migration that adds its column. No
+ * type demands that: without the column, every write fails.
+ */
 export function rowOf<T extends object>(record: T): RowOf<T> {
   const row = Object.entries(record).map(([name, value]: [string, unknown]) => [snakeCase(name), columnOf(value)]);
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the type says the same as the code above
@@ -46,21 +50,21 @@ export function flag(column: number): boolean {
 }
 
 /**
- * `computed` names the columns without a field. A null needs no reader. If the reader of a column throws, the record is damaged: throws
- * `store_unavailable`, with the id of the record if it has one.
+ * Returns a function that reads a row. Each field is named after its column. `computed` names the columns without a field. A null needs no
+ * reader. If the reader of a column throws, the record is damaged: throws `store_unavailable`, with the id of the record if it has one.
  */
 export function rowReader<T extends object, R extends RowOf<T>>(
   readers: Readers<T, R>,
   computed: readonly Exclude<keyof R, keyof RowOf<T>>[] = [],
 ): (row: R) => T {
-  const left = new Set<string | number | symbol>(computed);
+  const leftOut = new Set<string | number | symbol>(computed);
   const readersByName = new Map<string, Reader<R>>(Object.entries(readers));
   let fields: { name: string; column: string; read: Reader<R> | undefined }[] | undefined;
   return (row) => {
     // Every row of a table has the same columns.
     fields ??= Object.keys(row).flatMap((column) => {
       const name = camelCase(column);
-      return left.has(column) ? [] : [{ name, column, read: readersByName.get(name) }];
+      return leftOut.has(column) ? [] : [{ name, column, read: readersByName.get(name) }];
     });
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each reader is of its column's type
     const columns = row as Readonly<Record<string, never>>;
