@@ -4,7 +4,7 @@ import type { PullRequestRequest, RepositoryInfo } from '../../../ports/git-prov
 import { hostMessage } from '../../shared/git-host-message.ts';
 import { parseJson } from '../../shared/json.ts';
 import { type HttpResponse } from '../retrying-http-client.ts';
-import { type OpenPullRequest, openPullRequest } from '../pull-requests.ts';
+import { createOrUpdatePullRequest, type ExistingPullRequest } from '../pull-requests.ts';
 import type { GitHubApi } from './github-api.ts';
 import { failures, parseResponse } from './github-failures.ts';
 import { parseName } from './github-listing.ts';
@@ -22,7 +22,7 @@ const refusals = [
   [/draft pull requests are not supported/iu, 'drafts_unsupported'],
 ] as const;
 
-/** Lists the open pull requests, then opens or updates one. These are two requests, after the caller's request for the repository. */
+/** Lists the open pull requests, then creates or updates one. These are two requests, after the caller's request for the repository. */
 export async function openGitHubPullRequest(
   api: GitHubApi, repository: RepositoryInfo, request: PullRequestRequest, signal: AbortSignal,
 ): Promise<PullRequest> {
@@ -30,35 +30,35 @@ export async function openGitHubPullRequest(
   const { branch, title, body, draft } = request;
   const name = parseName(path);
 
-  /** Returns a 422 only if the pull request that it creates exists already. */
-  async function send(route: string, parameters: Readonly<Record<string, unknown>>, creates = false): Promise<HttpResponse> {
+  /** Throws if the host refuses. With `mayExist`, returns the 422 which reports that the pull request to create exists already. */
+  async function send(route: string, parameters: Readonly<Record<string, unknown>>, { mayExist = false } = {}): Promise<HttpResponse> {
     const response = await api.send({ route, parameters: { ...name, ...parameters }, expects: [403, 404, 422] }, signal);
     const { status, text } = response;
     const cause = new Error(`status ${status}`);
     // The repository was just found, so a 404 is about the pull requests too.
     if (status === 403 || status === 404) throw failures.pullRequestRefused(path, branch, { code: 'pull_request_forbidden' }, cause);
-    if (status !== 422 || (creates && /already exists/iu.test(text))) return response;
+    if (status !== 422 || (mayExist && /already exists/iu.test(text))) return response;
     const code = refusals.find(([pattern]) => pattern.test(text))?.[1];
     if (code !== undefined) throw failures.pullRequestRefused(path, branch, { code }, cause);
     const message = hostMessage(messagesIn(text), [await api.gitToken(signal) ?? '']);
     throw failures.pullRequestRefused(path, branch, { code: 'host_refused', message }, cause);
   }
 
-  return await openPullRequest(
+  return await createOrUpdatePullRequest(
     {
-      async listOpen() {
+      async listExisting() {
         const query = { head: `${name.owner}:${branch}`, state: 'open', per_page: 100 };
         const { text } = await send('GET /repos/{owner}/{repo}/pulls', query);
-        const open = parseResponse(z.array(PullRequestResponse), text, 'the pull requests');
+        const pullRequests = parseResponse(z.array(PullRequestResponse), text, 'the pull requests');
         // The answer may include pull requests from a fork of the same owner.
-        return open.filter(({ head }) => head.ref === branch && head.repo?.full_name === path).map(toOpenPullRequest);
+        return pullRequests.filter(({ head }) => head.ref === branch && head.repo?.full_name === path).map(toExistingPullRequest);
       },
       async create(base) {
-        const response = await send('POST /repos/{owner}/{repo}/pulls', { head: branch, base, title, body, draft }, true);
-        return response.status === 422 ? null : read(response);
+        const response = await send('POST /repos/{owner}/{repo}/pulls', { head: branch, base, title, body, draft }, { mayExist: true });
+        return response.status === 422 ? null : parsePullRequest(response);
       },
       update: async ({ number }, base) =>
-        read(await send('PATCH /repos/{owner}/{repo}/pulls/{pull_number}', {
+        parsePullRequest(await send('PATCH /repos/{owner}/{repo}/pulls/{pull_number}', {
           pull_number: number, title, body, ...(base !== null && { base }),
         })),
     },
@@ -79,10 +79,10 @@ function messagesIn(text: string): string {
   return [message, ...errors].join(': ');
 }
 
-function read({ text }: HttpResponse): PullRequest {
-  return toOpenPullRequest(parseResponse(PullRequestResponse, text, 'a pull request'));
+function parsePullRequest({ text }: HttpResponse): PullRequest {
+  return toExistingPullRequest(parseResponse(PullRequestResponse, text, 'a pull request'));
 }
 
-function toOpenPullRequest({ number, html_url: url, base }: PullRequestResponse): OpenPullRequest {
+function toExistingPullRequest({ number, html_url: url, base }: PullRequestResponse): ExistingPullRequest {
   return { number, url, base: base.ref };
 }

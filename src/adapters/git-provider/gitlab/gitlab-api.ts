@@ -52,24 +52,35 @@ export function createGitLabApi(options: ResolvedOptions) {
   };
 }
 
+type Requester = Parameters<typeof createRequesterFn>[1];
+
+/** Returns the parts of gitbeaker, which build the requests. The HTTP client limits the time, and adds the credential. */
+function resourcesOf(host: HostUrl, requester: Requester) {
+  const requesterFn = createRequesterFn(async (_, request) => request, requester);
+  const options = { host: host.origin, queryTimeout: null, rateLimits: {}, requesterFn };
+  return {
+    branches: new Branches(options),
+    commits: new Commits(options),
+    mergeRequests: new MergeRequests(options),
+    projects: new Projects(options),
+    repositories: new Repositories(options),
+  };
+}
+
 /** Each method is one request. Throws an {@link ErrorResponse} if the host refuses it. */
 function apiOf(send: Send, host: HostUrl) {
   const ask = async (endpoint: string, { searchParams = '', method = 'GET', body }: Record<string, unknown> = {}) => {
     const response = await send(endpoint, String(searchParams), { method: String(method), ...(typeof body === 'string' && { body }) });
     return { body: bodyOf(response, host), headers: {}, status: response.status };
   };
-  // The HTTP client limits the time, and adds the credential.
-  const requesterFn = createRequesterFn(async (_, request) => request, ask);
-  const resource = { host: host.origin, queryTimeout: null, rateLimits: {}, requesterFn };
-  const [commits, projects, repositories] = [new Commits(resource), new Projects(resource), new Repositories(resource)];
-  const [branches, mergeRequests] = [new Branches(resource), new MergeRequests(resource)];
+  const { branches, commits, mergeRequests, projects, repositories } = resourcesOf(host, ask);
   return {
     project: async (project: ProjectName) => parse(Project, await projects.show(project), 'a project'),
     commit: async (project: ProjectName, name: string) =>
       parse(HeadCommit, await commits.show(project, name, { stats: false }), 'a commit'),
     /** Returns the newest commit that both have in their history. */
-    mergeBase: async (project: ProjectName, one: string, other: string) =>
-      parse(HeadCommit, await repositories.mergeBase(project, [one, other]), 'a commit'),
+    mergeBase: async (project: ProjectName, commit: string, other: string) =>
+      parse(HeadCommit, await repositories.mergeBase(project, [commit, other]), 'a commit'),
     /** The newest commit comes first. */
     async history(project: ProjectName, { ref, path, page }: HistoryQuery) {
       const query = { refName: ref, path, follow: false, perPage: itemsPerHostPage, page };
@@ -95,7 +106,7 @@ function apiOf(send: Send, host: HostUrl) {
     branches: async (project: ProjectName, page: number) =>
       parse(pageOf(ListedBranch), await branches.all(project, { perPage: itemsPerHostPage, page }), 'branches'),
     /** Lists the open merge requests from a branch of this name, of the project or of a fork. The newest comes first. */
-    async openMergeRequests(projectId: number, branch: string, page: PageName | null) {
+    async mergeRequestsFrom(projectId: number, branch: string, page: PageName | null) {
       const query = { sourceBranch: branch, state: 'opened' as const, perPage: itemsPerHostPage, ...page };
       return parse(pageOf(MergeRequest), await mergeRequests.all({ projectId, ...query }), 'merge requests');
     },

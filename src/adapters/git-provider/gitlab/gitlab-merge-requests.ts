@@ -1,7 +1,7 @@
 import type { PullRequest } from '../../../domain/change.ts';
 import type { PullRequestRequest } from '../../../ports/git-provider.ts';
 import { hostMessage } from '../../shared/git-host-message.ts';
-import { openPullRequest } from '../pull-requests.ts';
+import { createOrUpdatePullRequest } from '../pull-requests.ts';
 import { infoOf, type MergeRequest, type PageName, type Project } from './gitlab-responses.ts';
 import type { GitLabApi } from './gitlab-api.ts';
 import { failures, ErrorResponse } from './gitlab-failures.ts';
@@ -9,7 +9,7 @@ import { failures, ErrorResponse } from './gitlab-failures.ts';
 /** The titles that GitLab treats as drafts. */
 const draftTitle = /^\s*(?:\[draft\]|\(draft\)|draft:)/iu;
 
-/** Lists the open merge requests, then opens or updates one. */
+/** Lists the open merge requests, then creates or updates one. */
 export async function openGitLabMergeRequest(
   api: GitLabApi, project: Project, request: PullRequestRequest, token: string | null,
 ): Promise<PullRequest> {
@@ -29,22 +29,22 @@ export async function openGitLabMergeRequest(
     }
   }
 
-  return await openPullRequest(
+  return await createOrUpdatePullRequest(
     {
-      async listOpen() {
-        const open: MergeRequest[] = [];
+      async listExisting() {
+        const mergeRequests: MergeRequest[] = [];
         for (let page: PageName | null | undefined; page !== null; ) {
-          const { items, next } = await requireAcceptance(api.openMergeRequests(project.id, branch, page ?? null));
+          const { items, next } = await requireAcceptance(api.mergeRequestsFrom(project.id, branch, page ?? null));
           // Branches of forks may have the same name.
-          open.push(...items.filter(({ sourceProject }) => sourceProject === project.id));
+          mergeRequests.push(...items.filter(({ sourceProject }) => sourceProject === project.id));
           page = next;
         }
-        return open;
+        return mergeRequests;
       },
       async create(base) {
-        const wanted = { title: titleOf(title, draft), description: body };
+        const text = { title: titleOf(title, draft), description: body };
         try {
-          return await requireAcceptance(api.createMergeRequest(project.id, branch, base, wanted));
+          return await requireAcceptance(api.createMergeRequest(project.id, branch, base, text));
         } catch (error) {
           if (error instanceof ErrorResponse && error.status === 409) return null;
           throw error;
