@@ -82,7 +82,8 @@ export interface PullRequestRequest extends PullRequestContent {
  * Every method rejects with a `Failure`: `repository_not_found` (it does not exist, or the credential can't see it),
  * `provider_unauthorized`, `provider_rate_limited`, `provider_timeout` (every call has a time limit, which the adapter chooses), or
  * `provider_failed` (anything else: a 5xx status, a corrupt repository). A failure is never an empty list. Every method is idempotent, and
- * all but `openPullRequest` are read-only. Optional methods are capabilities that a host may not have.
+ * all but `openPullRequest` are read-only. Optional methods are capabilities that a host may not have. An option that
+ * the host does not have is a reason of the refused call, such as `drafts_unsupported`, and is never ignored.
  *
  * If `signal` fires, or has fired before the call, the call rejects with `signal.reason` itself. The caller chooses this value; it is not
  * wrapped in a failure.
@@ -121,8 +122,7 @@ export interface GitProvider {
   /**
    * Opens a pull request. If the branch has an open one (with this base, otherwise the newest), updates its title, its body and, if given,
    * its base. Concurrent and repeated calls for one branch lead to one pull request. `repository` is a path that `find` returned. Further
-   * failure: `pull_request_refused` with `pull_request_forbidden`, `drafts_unsupported`, `nothing_to_merge` or
-   * `host_refused`.
+   * failure: `pull_request_refused` with `pull_request_forbidden`, `drafts_unsupported`, `nothing_to_merge` or `host_refused`.
    */
   openPullRequest?(repository: string, request: PullRequestRequest, signal?: AbortSignal): Promise<PullRequest>;
 

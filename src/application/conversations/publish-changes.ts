@@ -1,6 +1,7 @@
 import { gitIdentityOf, type PullRequest, type PullRequestContent } from '../../domain/change.ts';
 import { afterPush, Failure, isFailure } from '../../domain/failure.ts';
 import { type Caller, userIdOf } from '../../domain/principal.ts';
+import type { GitProvider, PullRequestRequest } from '../../ports/git-provider.ts';
 import { SnapshotRefusal, type WorkTreeSnapshot } from '../../ports/work-tree-snapshot.ts';
 import type { CheckoutRequest } from '../../ports/repository-checkouts.ts';
 import type { RepositoryPatterns } from '../repositories/repositories.ts';
@@ -61,21 +62,26 @@ async function publishAlone(
   const remote = await provider.remote(path, signal);
   const target = { provider: provider.name, repository: path, remote, branch };
   const { pullRequest: content } = request;
-  const isUnsupported = content !== null && provider.openPullRequest === undefined;
-  if (isUnsupported) throw new Failure('pull_requests_unsupported', { provider: provider.name });
+  const openPullRequest = content === null ? null : pullRequestOpener(provider, path, { ...content, branch });
   if (content !== null && content.base !== null) await deps.checkouts.checkBranch({ ...target, branch: content.base }, signal);
   const { commit, complete } = await pushCommit(deps, workTree, { ...request, userId: userIdOf(caller) }, target, signal);
   try {
     await changeConversation(deps, id, ({ publications }) => (
       { to: { publications: { ...publications, [branch]: commit } }, actor: 'user', reason: null }
     ));
-    const opened = content === null ? null : await provider.openPullRequest?.(target.repository, { ...content, branch }, signal);
-    const pullRequest = opened ?? null;
+    const pullRequest = openPullRequest === null ? null : await openPullRequest(signal);
     if (pullRequest !== null) await recordPullRequest(deps, id, branch, pullRequest);
     return { branch, commit, complete, pullRequest };
   } catch (error) {
     throw isFailure(error) ? afterPush(error, { branch, commit }) : error;
   }
+}
+
+/** Returns the call that opens the pull request. Throws `pull_requests_unsupported` at once, before anything is pushed. */
+function pullRequestOpener(provider: GitProvider, repository: string, request: PullRequestRequest) {
+  const open = provider.openPullRequest?.bind(provider);
+  if (open === undefined) throw new Failure('pull_requests_unsupported', { provider: provider.name });
+  return (signal: AbortSignal): Promise<PullRequest> => open(repository, request, signal);
 }
 
 type CommitRequest = Pick<PublishRequest, 'commitMessage'> & { readonly userId: string };
@@ -128,10 +134,10 @@ async function pushTo(
     if (isForeign && expected !== commit) throw new SnapshotRefusal({ code: 'branch_moved' });
     // A branch of others that is at the same commit needs no push, and does not become a branch of this conversation.
     if (isForeign) return null;
-    // The present and the next commit of the branch come last, so the limit never drops them.
+    // The current and the next commit of the branch come last, so the limit never drops them.
     const others = known.filter((tip) => tip !== expected && tip !== commit);
-    const present = expected === null || expected === commit ? [] : [expected];
-    const tips = [...others, ...present, commit].slice(-maxTips);
+    const current = expected === null || expected === commit ? [] : [expected];
+    const tips = [...others, ...current, commit].slice(-maxTips);
     return { to: { possibleTips: { ...possibleTips, [branch]: tips } }, actor: 'user', reason: null };
   });
   if (expected !== commit) await snapshot.push({ request: target, commit, expected }, signal);
