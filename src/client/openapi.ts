@@ -254,7 +254,7 @@ export interface AppConversation {
 export interface PublishedPullRequest { readonly branch: string; readonly number: number; readonly url: string }
 export interface Transcript { readonly items: readonly TranscriptEntry[] }
 
-/** A message, a tool call, or a turn that did not end normally. */
+/** A message, a tool call, a request for permission, or a turn that did not end normally. */
 export type TranscriptEntry = {
   readonly kind: 'message';
   /** When it was complete. Of a user's message: when the agent got it, or was sent if the agent never got it. */
@@ -294,7 +294,7 @@ export type TranscriptEntry = {
 } | {
   readonly kind: 'turn_ended';
   readonly at: Timestamp;
-  readonly stop_reason: string;
+  readonly stop_reason: 'end_turn' | 'max_tokens' | 'max_turn_requests' | 'refusal' | 'cancelled' | 'failed' | 'interrupted';
   /** The reason, as a sentence. */
   readonly status_detail: string | null;
   readonly status_reason: StatusReason | null;

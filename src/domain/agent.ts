@@ -60,11 +60,8 @@ export interface PlanEntry {
 }
 
 /** How a turn ended. `failed`: the agent reported an error. `interrupted`: the agent or its connection ended. */
-export type TurnStopReason =
-  | 'end_turn'
-  | 'max_tokens'
-  | 'max_turn_requests'
-  | 'refusal'
-  | 'cancelled'
-  | 'failed'
-  | 'interrupted';
+export const turnStopReasons = [
+  'end_turn', 'max_tokens', 'max_turn_requests', 'refusal', 'cancelled', 'failed', 'interrupted',
+] as const;
+
+export type TurnStopReason = (typeof turnStopReasons)[number];

@@ -56,7 +56,9 @@ export const statusChangeKinds: readonly EventKind[] = [
   'sandbox_moved', 'start_step', 'execution_changed', 'conversation_archived', 'conversation_deleted',
 ];
 
-export type EventActor = 'user' | 'agent' | 'skep' | 'runtime';
+export const eventActors = ['user', 'agent', 'skep', 'runtime'] as const;
+
+export type EventActor = (typeof eventActors)[number];
 
 interface EventOf<K extends EventKind> {
   readonly kind: K;

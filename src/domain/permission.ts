@@ -3,10 +3,12 @@ export const permissionPolicies = ['allow', 'ask', 'deny'] as const;
 
 export type PermissionPolicy = (typeof permissionPolicies)[number];
 
+export const permissionOptionKinds = ['allow_once', 'allow_always', 'reject_once', 'reject_always'] as const;
+
 export interface PermissionOption {
   readonly optionId: string;
   readonly name: string;
-  readonly kind: 'allow_once' | 'allow_always' | 'reject_once' | 'reject_always';
+  readonly kind: (typeof permissionOptionKinds)[number];
 }
 
 export interface PermissionRequest {

@@ -5,7 +5,7 @@ import { CommandError, followOptions, textOfError, untilStopped } from './consol
 import { safeLine } from './safe-text.ts';
 import { afterEvent, type ChatState, exitCodeOf, firstState, hasOpenTurn, withMessage, withTurnsEnded } from './chat-state.ts';
 import { Terminal, type TerminalOptions } from './chat-terminal.ts';
-import { type Screen, Transcript } from './transcript.ts';
+import { EventPrinter, type Screen } from './event-printer.ts';
 
 const help = 'Each line is a message. /cancel stops the turn, /pause pauses the sandbox, /diff shows the changes, '
   + '/publish pushes them to a branch, /publish TITLE opens or updates a pull request for it too, /quit leaves; '
@@ -16,7 +16,7 @@ export class Chat {
   readonly #client: SkepClient;
   readonly #conversation: Conversation;
   readonly #terminal: Terminal;
-  readonly #transcript: Transcript;
+  readonly #printer: EventPrinter;
   readonly #leaving = new AbortController();
   /** Messages that a person typed. They are on the screen already. */
   readonly #typedMessages: string[] = [];
@@ -33,7 +33,7 @@ export class Chat {
       end: () => this.#endInput(),
       interrupt: () => this.#interrupt(),
     });
-    this.#transcript = new Transcript({ ...options, write: (text) => this.#terminal.write(text) });
+    this.#printer = new EventPrinter({ ...options, write: (text) => this.#terminal.write(text) });
   }
 
   /** Sends the message first. `showsEarlier`: whether events from before this chat are shown. Returns the exit code. */
@@ -43,7 +43,7 @@ export class Chat {
     // The earlier events show whether the first line answers a permission.
     this.#enqueue(() => earlierEvents.promise);
     try {
-      if (this.#terminal.interactive) this.#transcript.line(help);
+      if (this.#terminal.interactive) this.#printer.line(help);
       if (message !== null) this.#enqueue(() => this.#send(message));
       let last = 0;
       for await (const event of this.#client.items('GET /api/v1/app-conversations/{id}/events', { path: { id: this.#conversation.id } })) {
@@ -53,7 +53,7 @@ export class Chat {
       this.#update({ phase: 'starting' });
       await this.#readConversation();
       earlierEvents.resolve();
-      const events = this.#conversation.events({ after: last, ...followOptions(signal, (text) => this.#transcript.line(text)) });
+      const events = this.#conversation.events({ after: last, ...followOptions(signal, (text) => this.#printer.line(text)) });
       for await (const event of untilStopped(events, signal)) await this.#handleEvent(event);
     } finally {
       this.#leaving.abort();
@@ -69,7 +69,7 @@ export class Chat {
     this.#code = exitCodeOf(this.#state);
     if (this.#code === null) return;
     const { id } = this.#conversation;
-    if (this.#terminal.interactive) this.#transcript.line(`Continue this conversation with ${commandName} chat --conversation ${id}`);
+    if (this.#terminal.interactive) this.#printer.line(`Continue this conversation with ${commandName} chat --conversation ${id}`);
     this.#leaving.abort();
   }
 
@@ -81,7 +81,7 @@ export class Chat {
     // Not only the first one: a message that was refused has no event.
     const typed = event.kind === 'message' && event.data.role === 'user' ? this.#typedMessages.indexOf(event.data.text) : -1;
     if (typed !== -1) this.#typedMessages.splice(typed, 1);
-    else if (isShown) this.#transcript.show(event);
+    else if (isShown) this.#printer.show(event);
     this.#update(afterEvent(this.#state, event));
     if (event.kind === 'permission_requested') this.#enqueue(() => this.#leaveIfNobodyCanAnswer());
     const hasStartEnded = event.kind === 'start_step' && (event.data.to === 'READY' || event.data.to === 'ERROR');
@@ -96,7 +96,7 @@ export class Chat {
     if (start_status === 'ERROR') return this.#update({ phase: 'over' });
     if (start_status !== 'READY' || this.#hasLeft) return;
     if (execution_status === null) {
-      this.#transcript.line('The spec of this conversation names no agent. Start a new conversation with --spec.');
+      this.#printer.line('The spec of this conversation names no agent. Start a new conversation with --spec.');
       return this.#update({ phase: 'over' });
     }
     this.#update({ phase: 'ready' });
@@ -110,7 +110,7 @@ export class Chat {
     else if (line === '/pause') this.#enqueue(() => this.#pause());
     else if (line === '/diff') this.#enqueue(() => this.#diff());
     else if (line === '/publish' || line.startsWith('/publish ')) this.#enqueue(() => this.#publish(line.slice('/publish'.length).trim()));
-    else if (line === '/help') this.#transcript.line(help);
+    else if (line === '/help') this.#printer.line(help);
     // The agent may have commands of its own.
     else this.#enqueue(() => this.#sendOrAnswer(line));
   }
@@ -126,7 +126,7 @@ export class Chat {
       if (!this.#hasLeft) await work();
     } catch (error) {
       if (this.#hasLeft) return;
-      this.#transcript.line(textOfError(error));
+      this.#printer.line(textOfError(error));
       this.#update({ hasFailed: true });
     }
     this.#update({ pendingWork: this.#state.pendingWork - 1 });
@@ -146,7 +146,7 @@ export class Chat {
 
   async #answer({ permission_id, options }: api.PermissionRequestedEventData, line: string): Promise<void> {
     const option = /^\d+$/.test(line) ? options[Number(line) - 1] : undefined;
-    if (option === undefined) return this.#transcript.line(`Answer with a number from 1 to ${options.length}.`);
+    if (option === undefined) return this.#printer.line(`Answer with a number from 1 to ${options.length}.`);
     await this.#conversation.answer(permission_id, option.option_id);
     if (this.#state.permission?.permission_id === permission_id) this.#update({ permission: null });
   }
@@ -172,9 +172,9 @@ export class Chat {
     if (isWaiting) throw new CommandError('Nothing is published while the agent waits for a permission. Answer it first.');
     const wanted = title === '' ? {} : { pull_request: { title } };
     const { branch, commit, complete, pull_request: opened } = await publishChanges(this.#client, this.#conversation.id, wanted);
-    this.#transcript.line(`Pushed ${commit.slice(0, 10)} to ${branch}.`);
-    if (!complete) this.#transcript.line(incomplete);
-    if (opened !== null) this.#transcript.line(`Its pull request: ${safeLine(opened.url)}`);
+    this.#printer.line(`Pushed ${commit.slice(0, 10)} to ${branch}.`);
+    if (!complete) this.#printer.line(incomplete);
+    if (opened !== null) this.#printer.line(`Its pull request: ${safeLine(opened.url)}`);
   }
 
   async #diff(): Promise<void> {
@@ -191,7 +191,7 @@ export class Chat {
   /** The first Control-C stops the turn, if there is one. The next leaves. */
   #interrupt(): void {
     if (!hasOpenTurn(this.#state)) return this.#update({ input: 'left' });
-    this.#transcript.line('Stopping the turn. Press again to leave.');
+    this.#printer.line('Stopping the turn. Press again to leave.');
     this.#enqueue(() => this.#conversation.cancel());
     this.#update(withTurnsEnded(this.#state));
   }
@@ -205,7 +205,7 @@ export class Chat {
   async #leaveIfNobodyCanAnswer(): Promise<void> {
     if (this.#state.input !== 'ended' || !(await this.#needsAnswer())) return;
     const advice = `${commandName} chat --conversation ${this.#conversation.id}, or start with --permissions allow or deny.`;
-    this.#transcript.line(`The agent waits for a permission, but the input has ended. Answer with ${advice}`);
+    this.#printer.line(`The agent waits for a permission, but the input has ended. Answer with ${advice}`);
     this.#update({ phase: 'over' });
   }
 }

@@ -10,7 +10,7 @@ import { addExecutions } from './exec-command.ts';
 import { addLogs } from './logs.ts';
 import { forwardPort, linkTo, parsePorts } from './port-forwarding.ts';
 import { safeLine } from './safe-text.ts';
-import { followConversation, followSandboxes, showTranscript } from './transcript.ts';
+import { followConversation, followSandboxes, showTranscript } from './event-printer.ts';
 
 /** Adds the commands that talk to a server, also on another machine. `finish` sets the exit code of the program. */
 export function addClientCommands(program: Command, finish: (exitCode: number) => void): void {

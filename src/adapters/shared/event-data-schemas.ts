@@ -1,12 +1,10 @@
 import { z } from 'zod';
-import { toolCallStatuses } from '../../domain/agent.ts';
-import type { PermissionRequest } from '../../domain/permission.ts';
+import { toolCallStatuses, turnStopReasons } from '../../domain/agent.ts';
+import { permissionOptionKinds, type PermissionRequest } from '../../domain/permission.ts';
 import { omissionReasons } from '../../domain/applicable-microagents.ts';
 import { conversationStartStatuses, agentStatuses } from '../../domain/conversation.ts';
-import type { EventActor, EventData, EventKind } from '../../domain/event.ts';
+import type { EventData, EventKind } from '../../domain/event.ts';
 import { pauseKinds, sandboxStatuses } from '../../domain/sandbox.ts';
-
-export const eventActors = ['user', 'agent', 'skep', 'runtime'] as const satisfies readonly EventActor[];
 
 export const sandboxStatusSchema = z.enum(sandboxStatuses).meta({ id: 'SandboxStatus' });
 
@@ -16,7 +14,7 @@ const executionStatus = z.enum(agentStatuses).nullable();
 const sandboxStatus = sandboxStatusSchema.nullable();
 
 export const permissionOptionsSchema = z.array(
-  z.object({ optionId: z.string(), name: z.string(), kind: z.enum(['allow_once', 'allow_always', 'reject_once', 'reject_always']) }),
+  z.object({ optionId: z.string(), name: z.string(), kind: z.enum(permissionOptionKinds) }),
 );
 
 const permissionSchema: z.ZodType<PermissionRequest> = z.object({
@@ -57,10 +55,7 @@ export const eventDataSchemas: { readonly [K in EventKind]: z.ZodType<EventData[
   permission_requested: permissionSchema,
   permission_answered: z.object({ permissionId: z.string(), optionId: z.string().nullable() }),
   turn_started: z.object({ messageId: z.string() }),
-  turn_ended: z.object({
-    messageId: z.string(),
-    stopReason: z.enum(['end_turn', 'max_tokens', 'max_turn_requests', 'refusal', 'cancelled', 'failed', 'interrupted']),
-  }),
+  turn_ended: z.object({ messageId: z.string(), stopReason: z.enum(turnStopReasons) }),
   work_tree_changed: z.object({ files: z.int(), linesAdded: z.int(), linesRemoved: z.int() }),
   start_step: z.object({ from: startStatus.nullable(), to: startStatus }),
   setup_script: z.object({ executionId: z.string().nullable(), status: z.enum(['running', 'succeeded', 'failed']) }),

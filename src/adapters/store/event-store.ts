@@ -1,7 +1,7 @@
 import { type Selectable, sql } from 'kysely';
-import { type Event, type EventDraft, eventKinds } from '../../domain/event.ts';
+import { type Event, eventActors, type EventDraft, eventKinds } from '../../domain/event.ts';
 import type { EventFilter, EventStore, WrittenEvents } from '../../ports/event-store.ts';
-import { eventActors, eventDataSchemas } from '../shared/event-data-schemas.ts';
+import { eventDataSchemas } from '../shared/event-data-schemas.ts';
 import { Listeners } from '../shared/listeners.ts';
 import type { Database, Db } from './database.ts';
 import { enumReader, json, rowOf, rowReader } from './record-rows.ts';

@@ -1,6 +1,6 @@
 import { isOpenCall, type MessageRole, type ToolCall, type ToolCallContent, type TurnStopReason } from '../../domain/agent.ts';
-import type { PermissionOption, PermissionRequest } from '../../domain/permission.ts';
-import type { Event, EventActor } from '../../domain/event.ts';
+import type { PermissionOption } from '../../domain/permission.ts';
+import type { Event, EventActor, EventKind } from '../../domain/event.ts';
 import type { Caller } from '../../domain/principal.ts';
 import type { Reason } from '../../domain/reason.ts';
 import type { ConversationUseCaseDeps } from './conversations.ts';
@@ -61,65 +61,115 @@ export async function getTranscript(
 }
 
 async function* entriesOf(events: AsyncIterable<Event>): AsyncGenerator<TranscriptEntry, void> {
-  const queued = new Map<string, MessageEntry>();
+  const transcript = new TranscriptBuilder();
+  for await (const event of events) yield* transcript.add(event);
+  yield* transcript.unfinished();
+}
+
+type EventOf<K extends EventKind> = Extract<Event, { readonly kind: K }>;
+
+/** Makes entries from the events of a conversation. */
+class TranscriptBuilder {
+  /** Messages of the user whose turn has not begun, oldest first. */
+  readonly #undelivered = new Map<string, MessageEntry>();
+  /** Tool calls of the turn that have not ended. Each of their events contains the full state. */
+  readonly #openCalls = new Map<string, TranscriptEntry>();
   /** Requests of the turn that have no answer. */
-  const requests = new Map<string, PermissionRequest & { readonly at: number }>();
-  /** Tool calls that have not ended. Each of their events contains the full state. */
-  const open = new Map<string, TranscriptEntry>();
-  for await (const { at, actor, userId, reason, ...event } of events) {
-    if (event.kind === 'message' && event.data.channel === 'answer') {
-      const { messageId, role, text } = event.data;
-      const entry: MessageEntry = { kind: 'message', at, role, userId, text, isDelivered: role === 'agent' };
-      if (role === 'user') queued.set(messageId, entry);
-      else yield entry;
-    } else if (event.kind === 'turn_started') {
-      yield* takeThrough(queued, event.data.messageId, at);
-    } else if (event.kind === 'permission_requested') {
-      requests.set(event.data.permissionId, { ...event.data, at });
-    } else if (event.kind === 'permission_answered') {
-      const { permissionId, optionId } = event.data;
-      const request = requests.get(permissionId);
-      if (request === undefined) continue;
-      requests.delete(permissionId);
-      const option = request.options.find((one) => one.optionId === optionId) ?? null;
-      yield { kind: 'permission', at, title: request.title, answer: { option, actor, userId, reason } };
-    } else if (event.kind === 'tool_call') {
-      const { toolCallId, title, toolKind, status, paths, content } = event.data;
-      const failure = status === 'failed' ? textOf(content) : null;
-      const entry: TranscriptEntry = { at, kind: 'tool_call', title, toolKind, status, paths, failure };
-      if (isOpenCall(event.data)) open.set(toolCallId, entry);
-      else {
-        open.delete(toolCallId);
-        yield entry;
-      }
-    } else if (event.kind === 'turn_ended' && reason?.code === 'message_withdrawn') {
-      const withdrawn = queued.get(event.data.messageId);
-      queued.delete(event.data.messageId);
-      if (withdrawn !== undefined) yield withdrawn;
-    } else if (event.kind === 'turn_ended') {
-      yield* open.values();
-      open.clear();
-      requests.clear();
-      const { stopReason } = event.data;
-      if (stopReason !== 'end_turn') yield { at, kind: 'turn_ended', stopReason, reason };
+  readonly #openRequests = new Map<string, EventOf<'permission_requested'>>();
+
+  /** Returns the entries that the event completes. */
+  add(event: Event): readonly TranscriptEntry[] {
+    switch (event.kind) {
+      case 'message':
+        return this.#addMessage(event);
+      case 'turn_started':
+        return this.#deliver(event.data.messageId, event.at);
+      case 'tool_call':
+        return this.#addCall(event);
+      case 'permission_requested':
+        this.#openRequests.set(event.data.permissionId, event);
+        return [];
+      case 'permission_answered':
+        return this.#addAnswer(event);
+      case 'turn_ended':
+        return event.reason?.code === 'message_withdrawn' ? this.#takeUndelivered(event.data.messageId) : this.#endTurn(event);
+      case 'message_chunk':
+      case 'plan':
+      case 'usage':
+      case 'work_tree_changed':
+      case 'start_step':
+      case 'setup_script':
+      case 'microagents':
+      case 'execution_changed':
+      case 'agent_started':
+      case 'sandbox_moved':
+      case 'conversation_archived':
+      case 'conversation_deleted':
+        return [];
     }
   }
-  yield* open.values();
-  for (const { at, title } of requests.values()) yield { kind: 'permission', at, title, answer: null };
-  yield* queued.values();
+
+  /** Returns the entries that still wait for an event. */
+  unfinished(): readonly TranscriptEntry[] {
+    const requests = [...this.#openRequests.values()].map(({ at, data: { title } }) => (
+      { kind: 'permission', at, title, answer: null } as const
+    ));
+    return [...this.#openCalls.values(), ...requests, ...this.#undelivered.values()];
+  }
+
+  #addMessage({ at, userId, data: { messageId, role, channel, text } }: EventOf<'message'>): TranscriptEntry[] {
+    if (channel !== 'answer') return [];
+    const entry: MessageEntry = { kind: 'message', at, role, userId, text, isDelivered: role === 'agent' };
+    if (role === 'agent') return [entry];
+    this.#undelivered.set(messageId, entry);
+    return [];
+  }
+
+  /** Returns the message whose turn begins, after the older ones: they were dropped, because the queue keeps its order. */
+  #deliver(messageId: string, startedAt: number): TranscriptEntry[] {
+    const message = this.#undelivered.get(messageId);
+    if (message === undefined) return [];
+    const ids = [...this.#undelivered.keys()];
+    const dropped = ids.slice(0, ids.indexOf(messageId)).flatMap((id) => this.#takeUndelivered(id));
+    this.#undelivered.delete(messageId);
+    return [...dropped, { ...message, at: startedAt, isDelivered: true }];
+  }
+
+  #takeUndelivered(messageId: string): MessageEntry[] {
+    const message = this.#undelivered.get(messageId);
+    this.#undelivered.delete(messageId);
+    return message === undefined ? [] : [message];
+  }
+
+  #addCall({ at, data }: EventOf<'tool_call'>): TranscriptEntry[] {
+    const { toolCallId, title, toolKind, status, paths, content } = data;
+    const failure = status === 'failed' ? textOf(content) : null;
+    const entry: TranscriptEntry = { at, kind: 'tool_call', title, toolKind, status, paths, failure };
+    if (isOpenCall(data)) {
+      this.#openCalls.set(toolCallId, entry);
+      return [];
+    }
+    this.#openCalls.delete(toolCallId);
+    return [entry];
+  }
+
+  #addAnswer({ at, actor, userId, reason, data: { permissionId, optionId } }: EventOf<'permission_answered'>): TranscriptEntry[] {
+    const request = this.#openRequests.get(permissionId)?.data;
+    if (request === undefined) return [];
+    this.#openRequests.delete(permissionId);
+    const option = request.options.find((offered) => offered.optionId === optionId) ?? null;
+    return [{ kind: 'permission', at, title: request.title, answer: { option, actor, userId, reason } }];
+  }
+
+  #endTurn({ at, reason, data: { stopReason } }: EventOf<'turn_ended'>): TranscriptEntry[] {
+    const entries = [...this.#openCalls.values()];
+    this.#openCalls.clear();
+    this.#openRequests.clear();
+    return stopReason === 'end_turn' ? entries : [...entries, { kind: 'turn_ended', at, stopReason, reason }];
+  }
 }
 
 function textOf(content: readonly ToolCallContent[]): string | null {
   const text = content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n');
   return text === '' ? null : text;
-}
-
-/** Yields the message whose turn begins, after the older ones: they were dropped, because the queue keeps its order. */
-function* takeThrough(queued: Map<string, MessageEntry>, messageId: string, startedAt: number): Generator<MessageEntry, void> {
-  if (!queued.has(messageId)) return;
-  for (const [id, entry] of queued) {
-    queued.delete(id);
-    yield id === messageId ? { ...entry, at: startedAt, isDelivered: true } : entry;
-    if (id === messageId) return;
-  }
 }

@@ -1,7 +1,8 @@
 import { z } from 'zod';
+import { eventActors } from '../../../domain/event.ts';
 import { expiresAt } from '../../../domain/idle-policy.ts';
 import { pauseKinds, pauseOf, type Sandbox } from '../../../domain/sandbox.ts';
-import { eventActors, sandboxStatusSchema } from '../../shared/event-data-schemas.ts';
+import { sandboxStatusSchema } from '../../shared/event-data-schemas.ts';
 import {
   claimOf, idempotencyHeaders, locationHeader, specId, statusFields, statusFieldsOf, statusReason, text, timestamp,
 } from '../common-schemas.ts';

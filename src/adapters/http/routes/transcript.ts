@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import type { TranscriptEntry } from '../../../application/conversations/conversations.ts';
-import { toolCallStatuses } from '../../../domain/agent.ts';
+import { toolCallStatuses, turnStopReasons } from '../../../domain/agent.ts';
 import type { Conversation } from '../../../domain/conversation.ts';
+import { eventActors } from '../../../domain/event.ts';
 import type { Reason } from '../../../domain/reason.ts';
-import { eventActors } from '../../shared/event-data-schemas.ts';
 import { sentenceOf } from '../../shared/status-and-error-messages.ts';
 import { presentStatus, statusFields, timestamp, toTimestamp } from '../common-schemas.ts';
 import { operation, StreamedBody } from '../operation.ts';
@@ -35,9 +35,9 @@ const entry = z
       paths: z.array(z.string()),
       failure: z.string().nullable().describe('What a call that failed reported. Null if it reported no text, and for other calls.'),
     }),
-    z.object({ kind: z.literal('turn_ended'), at: timestamp, stop_reason: z.string(), ...statusFields }),
+    z.object({ kind: z.literal('turn_ended'), at: timestamp, stop_reason: z.enum(turnStopReasons), ...statusFields }),
   ])
-  .meta({ id: 'TranscriptEntry', description: 'A message, a tool call, or a turn that did not end normally.' });
+  .meta({ id: 'TranscriptEntry', description: 'A message, a tool call, a request for permission, or a turn that did not end normally.' });
 
 const transcript = z.object({ items: z.array(entry) }).meta({ id: 'Transcript' });
 

@@ -15,7 +15,7 @@ export interface Screen {
 type CompleteEvent = Exclude<api.Event, { kind: 'message_chunk' }>;
 
 /** Prints events as they come. Chunks of a message follow each other on one line; everything else has its own line. */
-export class Transcript {
+export class EventPrinter {
   readonly #screen: Screen;
   /** Messages whose chunks were printed, but whose complete event has not arrived yet. */
   readonly #chunked = new Set<string>();
@@ -144,10 +144,10 @@ export class Transcript {
 export async function followConversation(client: SkepClient, id: string, { json }: JsonOption): Promise<void> {
   const { stdout } = process;
   const colored = stdout.isTTY && stdout.hasColors();
-  const transcript = new Transcript({ write: (text) => stdout.write(text), colored, json: json === true });
+  const printer = new EventPrinter({ write: (text) => stdout.write(text), colored, json: json === true });
   const signal = stopSignal();
   const events = client.events({ conversation: id, ...followOptions(signal) });
-  for await (const event of untilStopped(events, signal)) transcript.show(event);
+  for await (const event of untilStopped(events, signal)) printer.show(event);
 }
 
 /** Prints status changes of sandboxes from now on, until the process ends. */

@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest';
-import { Transcript } from '../../../src/adapters/cli/transcript.ts';
+import { EventPrinter } from '../../../src/adapters/cli/event-printer.ts';
 import type { api } from '../../../src/client/index.ts';
 
 const place = { id: 1, at: '2026-01-01T00:00:00Z', conversation_id: 'c', sandbox_id: 's', owner_id: 'ann', reason: null, status_reason: null };
 
 function shown(user_id: string | null): string {
   const written: string[] = [];
-  const transcript = new Transcript({ write: (text) => written.push(text), colored: false, json: false });
+  const printer = new EventPrinter({ write: (text) => written.push(text), colored: false, json: false });
   const by = { ...place, actor: 'user', user_id } as const;
   const data: api.MessageEvent['data'] = { message_id: 'm', role: 'user', channel: 'answer', text: 'Hello' };
-  transcript.show({ ...by, kind: 'message', data });
-  transcript.show({ ...by, kind: 'permission_answered', data: { permission_id: 'p', option_id: 'yes' } });
+  printer.show({ ...by, kind: 'message', data });
+  printer.show({ ...by, kind: 'permission_answered', data: { permission_id: 'p', option_id: 'yes' } });
   return written.join('');
 }
 
