@@ -12,7 +12,7 @@ export interface ConversationMicroagent {
 /** Why the agent does not get a microagent. */
 export const omissionReasons = ['too_many', 'too_large', 'not_readable', 'front_matter'] as const;
 
-export interface OmittedMicroagent {
+export interface LeftOutMicroagent {
   readonly path: string;
   readonly why: (typeof omissionReasons)[number];
 }
@@ -23,21 +23,21 @@ export const maxMicroagents = 32;
 export const maxContextBytes = 65_536;
 /** The maximum total length of one microagent's triggers. They are part of the conversation's record. */
 export const maxTriggerCharacters = 1000;
-/** The maximum number of omitted microagents that one event names. */
-const maxReportedOmissions = 100;
+/** The maximum number of left out microagents that one event names. */
+const maxReportedLeftOut = 100;
 
-export interface AppliedMicroagent {
+export interface ApplicableMicroagent {
   readonly microagent: ConversationMicroagent;
   /** The trigger that the message mentions. Null: it always applies. */
   readonly trigger: string | null;
 }
 
 /** Returns the microagents that apply to the message and were not settled before. Those that always apply come first. */
-export function applicableMicroagents(microagents: readonly ConversationMicroagent[], text: string): readonly AppliedMicroagent[] {
-  const open = microagents.filter(({ isSettled }) => !isSettled);
+export function applicableMicroagents(microagents: readonly ConversationMicroagent[], text: string): readonly ApplicableMicroagent[] {
+  const unsettled = microagents.filter(({ isSettled }) => !isSettled);
   const words = normalized(text);
-  const always = open.filter(({ triggers }) => triggers.length === 0).map((microagent) => ({ microagent, trigger: null }));
-  const called = open.flatMap((microagent) => {
+  const always = unsettled.filter(({ triggers }) => triggers.length === 0).map((microagent) => ({ microagent, trigger: null }));
+  const called = unsettled.flatMap((microagent) => {
     const trigger = microagent.triggers.find((each) => mentions(words, normalized(each)));
     return trigger === undefined ? [] : [{ microagent, trigger }];
   });
@@ -68,7 +68,19 @@ function mentions(text: string, trigger: string): boolean {
   return false;
 }
 
-export interface MicroagentText extends AppliedMicroagent {
+/** What became of a microagent. */
+export type MicroagentResult<T> =
+  | { readonly kind: 'read'; readonly value: T }
+  | { readonly kind: 'left_out'; readonly leftOut: LeftOutMicroagent };
+
+export function partition<T>(results: readonly MicroagentResult<T>[]) {
+  return {
+    read: results.flatMap((result) => (result.kind === 'read' ? [result.value] : [])),
+    leftOut: results.flatMap((result) => (result.kind === 'left_out' ? [result.leftOut] : [])),
+  };
+}
+
+export interface MicroagentText extends ApplicableMicroagent {
   readonly content: string;
 }
 
@@ -76,13 +88,13 @@ export interface MicroagentText extends AppliedMicroagent {
 export function fitIntoContext(read: readonly MicroagentText[]) {
   let left = maxContextBytes;
   const given: MicroagentText[] = [];
-  const tooLarge: OmittedMicroagent[] = [];
-  for (const one of read) {
-    const size = new TextEncoder().encode(one.content).length;
-    if (size > left) tooLarge.push({ path: one.microagent.path, why: 'too_large' });
+  const tooLarge: LeftOutMicroagent[] = [];
+  for (const text of read) {
+    const size = new TextEncoder().encode(text.content).length;
+    if (size > left) tooLarge.push({ path: text.microagent.path, why: 'too_large' });
     else {
       left -= size;
-      given.push(one);
+      given.push(text);
     }
   }
   return { given, tooLarge };
@@ -93,15 +105,15 @@ export interface MicroagentsEventData {
   /** The microagents that the agent gets with the next message. */
   readonly given: readonly { readonly path: string; readonly trigger: string | null }[];
   /** The first ones of those that the agent does not get. */
-  readonly leftOut: readonly OmittedMicroagent[];
+  readonly leftOut: readonly LeftOutMicroagent[];
   /** The number of all that the agent does not get. */
   readonly leftOutCount: number;
 }
 
-export function microagentsEventData(given: readonly AppliedMicroagent[], leftOut: readonly OmittedMicroagent[]): MicroagentsEventData {
+export function microagentsEventData(given: readonly ApplicableMicroagent[], leftOut: readonly LeftOutMicroagent[]): MicroagentsEventData {
   return {
     given: given.map(({ microagent: { path }, trigger }) => ({ path, trigger })),
-    leftOut: leftOut.slice(0, maxReportedOmissions),
+    leftOut: leftOut.slice(0, maxReportedLeftOut),
     leftOutCount: leftOut.length,
   };
 }

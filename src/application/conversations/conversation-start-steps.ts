@@ -137,8 +137,8 @@ async function listMicroagents(
   const next = statusAfter(conversation, sandbox);
   try {
     const find = (signal: AbortSignal) => findMicroagents(deps, repository, signal);
-    const { microagents, omitted } = await withStepTimeout(deps, listWithinMs, sandbox, signal, find);
-    const events = omitted.length === 0 ? [] : [{ kind: 'microagents', data: microagentsEventData([], omitted) } as const];
+    const { microagents, leftOut } = await withStepTimeout(deps, listWithinMs, sandbox, signal, find);
+    const events = leftOut.length === 0 ? [] : [{ kind: 'microagents', data: microagentsEventData([], leftOut) } as const];
     await advance(deps, conversation, next, null, { to: { microagents }, events });
   } catch (error) {
     const cause = signal.aborted || isFailureOf(error, 'store_unavailable') ? null : reasonOfError(error);

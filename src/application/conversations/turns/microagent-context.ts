@@ -1,5 +1,6 @@
 import {
-  applicableMicroagents, type ConversationMicroagent, fitIntoContext, microagentsEventData, type MicroagentText, type OmittedMicroagent,
+  applicableMicroagents, type ConversationMicroagent, fitIntoContext, type LeftOutMicroagent, microagentsEventData,
+  type MicroagentResult, type MicroagentText, partition,
 } from '../../../domain/applicable-microagents.ts';
 import { type Conversation, type Message, textOf } from '../../../domain/conversation.ts';
 import type { EventBody } from '../../../domain/event.ts';
@@ -22,27 +23,28 @@ export async function microagentContext(
   deps: StepDeps, conversation: Conversation, message: Message, signal: AbortSignal,
 ): Promise<MicroagentContext | null> {
   const { microagents, gitProvider: provider, repositoryPath: path } = conversation;
-  const applied = applicableMicroagents(microagents ?? [], textOf(message));
-  if (microagents === null || provider === null || path === null || applied.length === 0) return null;
+  const applicable = applicableMicroagents(microagents ?? [], textOf(message));
+  if (microagents === null || provider === null || path === null || applicable.length === 0) return null;
   using limit = timeout(deps.clock, readWithinMs);
   const within = AbortSignal.any([signal, limit.signal]);
-  const read = await Promise.all(applied.map(async (one) => {
-    const file = await readMicroagent(deps, { provider, path }, one.microagent, within);
-    return 'why' in file ? file : { ...one, content: file.content };
+  const results = await Promise.all(applicable.map(async (each): Promise<MicroagentResult<MicroagentText>> => {
+    const result = await readMicroagent(deps, { provider, path }, each.microagent, within);
+    return result.kind === 'read' ? { kind: 'read', value: { ...each, content: result.value.content } } : result;
   }));
   if (signal.aborted) return null;
-  const { given, tooLarge } = fitIntoContext(read.flatMap((one) => ('why' in one ? [] : one)));
-  const omitted = [...read.flatMap((one) => ('why' in one ? one : [])), ...tooLarge];
-  const settled = new Set(applied.map(({ microagent }) => microagent));
+  const { read, leftOut: unreadable } = partition(results);
+  const { given, tooLarge } = fitIntoContext(read);
+  const leftOut = [...unreadable, ...tooLarge];
+  const settled = new Set(applicable.map(({ microagent }) => microagent));
   return {
-    text: contextText(given, omitted),
-    microagents: microagents.map((one) => (settled.has(one) ? { ...one, isSettled: true } : one)),
-    event: { kind: 'microagents', data: microagentsEventData(given, omitted) },
+    text: contextText(given, leftOut),
+    microagents: microagents.map((microagent) => (settled.has(microagent) ? { ...microagent, isSettled: true } : microagent)),
+    event: { kind: 'microagents', data: microagentsEventData(given, leftOut) },
   };
 }
 
 /** Returns the text that the agent gets before the message of its user. */
-export function contextText(given: readonly MicroagentText[], omitted: readonly OmittedMicroagent[]): string {
+export function contextText(given: readonly MicroagentText[], leftOut: readonly LeftOutMicroagent[]): string {
   const parts = given.map(({ microagent: { path }, trigger, content }) => {
     const body = `\n\n${content.trim()}\n`;
     if (trigger === null) {
@@ -51,8 +53,8 @@ export function contextText(given: readonly MicroagentText[], omitted: readonly 
     const why = `The message mentions ${JSON.stringify(trigger)}, so the file ${path} of the repository may be relevant.`;
     return `<EXTRA_INFO>\n${why}${body}</EXTRA_INFO>`;
   });
-  if (omitted.length > 0) {
-    const list = omitted.map(({ path }) => `- ${path}`).join('\n');
+  if (leftOut.length > 0) {
+    const list = leftOut.map(({ path }) => `- ${path}`).join('\n');
     parts.push(`<EXTRA_INFO>\nThese files of the repository apply too. Read them before you begin.\n${list}\n</EXTRA_INFO>`);
   }
   return parts.join('\n');
