@@ -98,12 +98,15 @@ function textsOf({ body }: MergeRequestExchange): { readonly [K in keyof typeof 
   return Object.fromEntries(Object.entries(names).flatMap(([name, field]) => (field in body ? [[name, body[field]]] : [])));
 }
 
+/** As on GitLab's page about draft merge requests: a title that begins with one of these is a draft. */
+const draftPrefixes = ['[draft]', 'draft:', '(draft)'];
+
 function fieldsOf({ iid, title, description, sourceBranch, targetBranch, state, sourceProject }: StoredMergeRequest, { project, base }: ProjectExchange): object {
   return {
     id: 50_000 + iid, iid, title, description, state,
     project_id: project.id, source_project_id: sourceProject, target_project_id: project.id,
     source_branch: sourceBranch, target_branch: targetBranch,
-    draft: /^\s*(?:\[draft\]|\(draft\)|draft:)/iu.test(title),
+    draft: draftPrefixes.some((prefix) => title.trimStart().toLowerCase().startsWith(prefix)),
     web_url: `${base}/${project.path}/-/merge_requests/${iid}`,
   };
 }

@@ -2,17 +2,16 @@ import { describe, expect, test } from 'vitest';
 import type { PullRequestRequest } from '../../../../src/ports/git-provider.ts';
 import { doubleToken } from '../../../doubles/github/index.ts';
 import { answerWith, cutConnection, redirect, rubbish, secondaryLimit, type Fault } from '../../../doubles/github/faults.ts';
-import { failureOf, start } from '../support.ts';
+import { failureOf, pullRequestOfWork, start } from '../support.ts';
 import { createScene, type Scene } from './support.ts';
 
-const wanted: PullRequestRequest = { branch: 'work', title: 'Sell coffee', body: '', base: null, draft: false };
 const commits = [{ id: 'first', at: start, files: [['a', '1'] as const] }, { id: 'second', at: start + 10, files: [['a', '2'] as const] }];
 
 async function createShop(): Promise<{ scene: Scene; open: (request?: Partial<PullRequestRequest>) => Promise<unknown> }> {
   const scene = await createScene();
   await scene.publish({ commits, branches: { main: 'first', next: 'first', work: 'second', done: 'first' } });
   const provider = scene.provider();
-  return { scene, open: async (request) => await provider.openPullRequest?.('acme/shop', { ...wanted, ...request }) };
+  return { scene, open: async (request) => await provider.openPullRequest?.('acme/shop', { ...pullRequestOfWork, ...request }) };
 }
 
 const refused = (branch: string, code: string): string =>
@@ -60,7 +59,7 @@ describe('A pull request', () => {
   test('fails with `provider_unauthorized` without a token', async () => {
     const scene = await createScene();
     await scene.publish({ commits, branches: { main: 'first', work: 'second' } });
-    const opened = scene.anonymous().openPullRequest?.('acme/shop', wanted);
+    const opened = scene.anonymous().openPullRequest?.('acme/shop', pullRequestOfWork);
     expect(await failureOf(opened ?? Promise.resolve())).toBe('provider_unauthorized: {"provider":"github"}');
   });
 

@@ -1,10 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { PullRequestRequest } from '../../../../src/ports/git-provider.ts';
 import type { Fault } from '../../../doubles/gitlab/index.ts';
-import { failureOf, start } from '../support.ts';
+import { failureOf, pullRequestOfWork, start } from '../support.ts';
 import { type Host, hostOf, providerOf } from './support.ts';
-
-const wanted: PullRequestRequest = { branch: 'work', title: 'Sell coffee', body: '', base: null, draft: false };
 
 async function createShop(): Promise<{ host: Host; project: number; open: (request?: Partial<PullRequestRequest>) => Promise<unknown> }> {
   const host = await hostOf();
@@ -14,7 +12,7 @@ async function createShop(): Promise<{ host: Host; project: number; open: (reque
   return {
     host,
     project: host.projects.find('acme/shop')?.repository.id ?? 0,
-    open: async (request) => await provider.openPullRequest?.('acme/shop', { ...wanted, ...request }),
+    open: async (request) => await provider.openPullRequest?.('acme/shop', { ...pullRequestOfWork, ...request }),
   };
 }
 
