@@ -62,11 +62,16 @@ export async function getTranscript(
 
 async function* entriesOf(events: AsyncIterable<Event>): AsyncGenerator<TranscriptEntry, void> {
   const transcript = new TranscriptBuilder();
-  for await (const event of events) yield* transcript.add(event);
+  for await (const event of events) if (isTranscriptEvent(event)) yield* transcript.add(event);
   yield* transcript.unfinished();
 }
 
 type EventOf<K extends EventKind> = Extract<Event, { readonly kind: K }>;
+type TranscriptEvent = EventOf<(typeof kinds)[number]>;
+
+function isTranscriptEvent(event: Event): event is TranscriptEvent {
+  return kinds.some((kind) => kind === event.kind);
+}
 
 /** Makes entries from the events of a conversation. */
 class TranscriptBuilder {
@@ -78,7 +83,7 @@ class TranscriptBuilder {
   readonly #openRequests = new Map<string, EventOf<'permission_requested'>>();
 
   /** Returns the entries that the event completes. */
-  add(event: Event): readonly TranscriptEntry[] {
+  add(event: TranscriptEvent): readonly TranscriptEntry[] {
     switch (event.kind) {
       case 'message':
         return this.#addMessage(event);
@@ -93,19 +98,6 @@ class TranscriptBuilder {
         return this.#addAnswer(event);
       case 'turn_ended':
         return event.reason?.code === 'message_withdrawn' ? this.#takeUndelivered(event.data.messageId) : this.#endTurn(event);
-      case 'message_chunk':
-      case 'plan':
-      case 'usage':
-      case 'work_tree_changed':
-      case 'start_step':
-      case 'setup_script':
-      case 'microagents':
-      case 'execution_changed':
-      case 'agent_started':
-      case 'sandbox_moved':
-      case 'conversation_archived':
-      case 'conversation_deleted':
-        return [];
     }
   }
 
