@@ -107,8 +107,8 @@ export function countsAsRunning({ status, deletedAt }: Sandbox): boolean {
   return deletedAt === null && runningStatuses.has(status);
 }
 
-/** Returns the record of a sandbox that got a start slot. The time limit of its spec begins now. */
-export function takeStartSlot(sandbox: Sandbox, now: number, reason: Reason | null = null): Sandbox {
+/** Returns the record of a sandbox whose start or resumption must be over within the time limit of its spec from now on. */
+export function beginStartTimeLimit(sandbox: Sandbox, now: number, reason: Reason | null = null): Sandbox {
   return nextVersion(sandbox, now, { startingSince: now, statusReason: reason });
 }
 
@@ -125,7 +125,7 @@ function reasonBefore({ statusReason }: Sandbox): Reason | null {
   return statusReason?.code === 'still_running' ? statusReason.before : statusReason;
 }
 
-/** Returns when the start or resumption is too late, in milliseconds since the epoch; null while it waits for a start slot. */
+/** Returns when the start or resumption is too late, in milliseconds since the epoch; null if its time limit has not begun. */
 export function readyDeadline({ startingSince, spec }: Sandbox): number | null {
   return startingSince === null ? null : startingSince + spec.ready.withinMs;
 }

@@ -3,7 +3,7 @@ import { dueEndOfLife, dueIdleAction } from './idle-policy.ts';
 import { isQuarantined } from './quarantine.ts';
 import type { Reason } from './reason.ts';
 import {
-  applyTransition, clearStillRunning, isTooLate, markDeleted, nextVersion, type SandboxTransition, stopFrozen, takeStartSlot,
+  applyTransition, beginStartTimeLimit, clearStillRunning, isTooLate, markDeleted, nextVersion, type SandboxTransition, stopFrozen,
   type TransitionChange,
 } from './sandbox-lifecycle.ts';
 import type { ObservedSandbox, PauseKind, Sandbox } from './sandbox.ts';
@@ -82,8 +82,8 @@ function pauseKindFor({ pauseKind }: Sandbox, canFreeze: boolean): PauseKind {
 
 function whileRuntimeIsSilent(sandbox: Sandbox, now: number): SandboxStep {
   if (sandbox.status !== 'STARTING' && sandbox.status !== 'RESUMING') return none;
-  // The time limit of the start begins, although there is no start slot yet.
-  if (sandbox.startingSince === null) return writeStep(takeStartSlot(sandbox, now, { code: 'runtime_silent' }), null);
+  // The time limit begins without a start slot, so a runtime that never answers cannot block the start for ever.
+  if (sandbox.startingSince === null) return writeStep(beginStartTimeLimit(sandbox, now, { code: 'runtime_silent' }), null);
   return isTooLate(sandbox, now) ? tooLateStep(sandbox, { code: 'runtime_silent' }, now) : none;
 }
 

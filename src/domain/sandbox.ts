@@ -61,7 +61,7 @@ export interface Sandbox {
   readonly statusReason: Reason | null;
   /** When the status was entered. The idle policy counts from here. */
   readonly statusSince: number;
-  /** When it got a start slot. Its time limit counts from here. Null while it waits for one. */
+  /** When the time limit of its start began: with a start slot, or earlier if it needs none or the runtime failed. Null until then. */
   readonly startingSince: number | null;
   /** How it is to be paused (PAUSING) or is paused (PAUSED, RESUMING); null otherwise. */
   readonly pauseKind: PauseKind | null;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { lifecycle, applyTransition, nextStatus, type SandboxTransition, takeStartSlot } from '../../src/domain/sandbox-lifecycle.ts';
+import { lifecycle, applyTransition, beginStartTimeLimit, nextStatus, type SandboxTransition } from '../../src/domain/sandbox-lifecycle.ts';
 import { nextSandboxStep, stepWithoutInspect } from '../../src/domain/sandbox-next-step.ts';
 import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import {
@@ -125,7 +125,7 @@ describe('reconciliation', () => {
     const waiting = of({ status: 'STARTING', startingSince: null });
     expect(nextSandboxStep(waiting, absentSandbox('sb-1'), 17_000)).toEqual({ kind: 'take-start-slot' });
     expect(nextSandboxStep(waiting, null, 17_000)).toMatchObject({ kind: 'write', to: { status: 'STARTING', startingSince: 17_000 }, by: null });
-    const begun = takeStartSlot(waiting, 17_000);
+    const begun = beginStartTimeLimit(waiting, 17_000);
     expect(nextSandboxStep(begun, absentSandbox('sb-1'), 17_999)).toEqual({ kind: 'launch' });
     expect(nextSandboxStep(begun, null, 17_999)).toEqual({ kind: 'none' });
     expect(nextSandboxStep({ ...begun, createdAt: 9000 }, null, 18_000)).toMatchObject({ to: { status: 'ERROR', statusReason: { code: 'not_ready_in_time' } } });
@@ -134,9 +134,9 @@ describe('reconciliation', () => {
   test('resumes a frozen sandbox without a start slot, and a stopped sandbox only with one', () => {
     expect(nextSandboxStep(resume('freeze'), found({ state: 'frozen' }), 6)).toEqual({ kind: 'resume' });
     expect(nextSandboxStep(resume('stop'), found({}), 6)).toEqual({ kind: 'take-start-slot' });
-    expect(nextSandboxStep(takeStartSlot(resume('stop'), 6), found({}), 7)).toEqual({ kind: 'resume' });
-    expect(nextSandboxStep(takeStartSlot(resume('stop'), 6), found({}), 7, { rerun: true })).toMatchObject({ to: { status: 'ERROR' } });
-    expect(nextSandboxStep(takeStartSlot(resume('stop'), 6), fromOutside, 7, { rerun: true })).toEqual({ kind: 'resume' });
+    expect(nextSandboxStep(beginStartTimeLimit(resume('stop'), 6), found({}), 7)).toEqual({ kind: 'resume' });
+    expect(nextSandboxStep(beginStartTimeLimit(resume('stop'), 6), found({}), 7, { rerun: true })).toMatchObject({ to: { status: 'ERROR' } });
+    expect(nextSandboxStep(beginStartTimeLimit(resume('stop'), 6), fromOutside, 7, { rerun: true })).toEqual({ kind: 'resume' });
     for (const kind of ['freeze', 'stop'] as const) expect(nextSandboxStep(resume(kind), absentSandbox('sb-1'), 6)).toMatchObject({ to: { status: 'ERROR' } });
     expect(nextSandboxStep(resume('freeze'), found({}), 6)).toMatchObject({ kind: 'write', to: { status: 'RESUMING', pauseKind: 'stop', startingSince: null } });
   });
@@ -145,7 +145,7 @@ describe('reconciliation', () => {
     for (const status of ['ERROR', 'MISSING'] as const) {
       const resuming = applyTransition(of({ status, statusReason: { code: 'vanished' } }), 'resume', 'user', { now: 5, reason: null, pauseKind: 'stop' });
       expect(resuming).toMatchObject({ status: 'RESUMING', startingSince: null, pausedBy: { actor: 'runtime', reason: { code: 'vanished' }, hasFailed: true } });
-      expect(nextSandboxStep(takeStartSlot(resuming ?? fresh, 6), found({}), 7)).toEqual({ kind: 'resume' });
+      expect(nextSandboxStep(beginStartTimeLimit(resuming ?? fresh, 6), found({}), 7)).toEqual({ kind: 'resume' });
       expect(nextSandboxStep(resuming ?? fresh, absentSandbox('sb-1'), 7)).toMatchObject({ to: { status: 'ERROR', pausedBy: null } });
     }
   });
@@ -216,7 +216,7 @@ function apply(sandbox: Sandbox, observed: ObservedSandbox, step: Step, now: num
     case 'write':
       return [step.to, observed];
     case 'take-start-slot':
-      return [takeStartSlot(sandbox, now), observed];
+      return [beginStartTimeLimit(sandbox, now), observed];
     case 'await-ready':
       return [applyTransition(sandbox, 'ready', 'runtime', { now, reason: null }) ?? sandbox, observed];
     case 'launch':

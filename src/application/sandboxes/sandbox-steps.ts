@@ -1,7 +1,7 @@
 import { Failure, isFailure, reasonOfFailure } from '../../domain/failure.ts';
 import { probeMissed } from '../../domain/readiness.ts';
 import type { Reason } from '../../domain/reason.ts';
-import { readyDeadline, takeStartSlot } from '../../domain/sandbox-lifecycle.ts';
+import { beginStartTimeLimit, readyDeadline } from '../../domain/sandbox-lifecycle.ts';
 import type { SandboxStep } from '../../domain/sandbox-next-step.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import { type ExposedUrl, isPooled, type ObservedSandbox, type PauseKind, type Sandbox } from '../../domain/sandbox.ts';
@@ -86,9 +86,8 @@ export class SandboxSteps implements Disposable {
     try {
       switch (kind) {
         case 'take-start-slot':
-          // The time limit of the start begins with its slot.
-          if ((await this.#takeStartSlot(progress, signal)) === 'taken') {
-            await store.sandboxes.replace(takeStartSlot(await progress.end(), clock.now()));
+          if ((await this.#prepareStart(progress, signal)) === 'prepared') {
+            await store.sandboxes.replace(beginStartTimeLimit(await progress.end(), clock.now()));
           }
           return null;
         case 'launch':
@@ -110,7 +109,7 @@ export class SandboxSteps implements Disposable {
 
   /** Creates the sandbox and runs it. */
   async #launch(progress: SandboxProgress, signal: AbortSignal): Promise<ObservedSandbox | null> {
-    if ((await this.#takeStartSlot(progress, signal)) === 'refused') return null;
+    if ((await this.#prepareStart(progress, signal)) === 'refused') return null;
     const observed = await this.#deps.runtime.start(this.#launchOf(progress.sandbox), (reason) => progress.report(reason), signal);
     const { reason, state } = observed;
     // With a reason, the start failed. Without a reason, it is in progress.
@@ -121,7 +120,7 @@ export class SandboxSteps implements Disposable {
   /** Continues a frozen sandbox at once. Runs a stopped one again with a start slot. */
   async #resume(progress: SandboxProgress, observed: ObservedSandbox | null, signal: AbortSignal): Promise<ObservedSandbox | null> {
     const needsSlot = observed?.state !== 'frozen';
-    if (needsSlot && (await this.#takeStartSlot(progress, signal)) === 'refused') return null;
+    if (needsSlot && (await this.#prepareStart(progress, signal)) === 'refused') return null;
     return await this.#deps.runtime.resume(this.#launchOf(progress.sandbox), signal);
   }
 
@@ -138,27 +137,36 @@ export class SandboxSteps implements Disposable {
   }
 
   /**
-   * Provides what a new sandbox needs, and takes a start slot. Does nothing if this run has one. A sandbox that had one in an earlier
+   * Provides what a new sandbox needs, and waits for a start slot. Does nothing if this run has one. A sandbox that had one in an earlier
    * process or run has to get one again. If something is not available, writes that the start has failed.
    */
-  async #takeStartSlot(progress: SandboxProgress, signal: AbortSignal): Promise<'taken' | 'refused'> {
-    if (this.#startSlot !== null) return 'taken';
-    const { runtime, startQueue } = this.#deps;
-    const { spec, ownerId, status, startingSince } = progress.sandbox;
-    if (status === 'STARTING') {
-      const { missing } = this.#secretsOf(spec);
-      const provision: Provision = missing === null
-        ? await runtime.provide(spec, (reason) => progress.report(reason), signal)
-        : { kind: 'refused', reason: missing };
+  async #prepareStart(progress: SandboxProgress, signal: AbortSignal): Promise<'prepared' | 'refused'> {
+    if (this.#startSlot !== null) return 'prepared';
+    if (progress.sandbox.status === 'STARTING') {
+      const provision = await this.#provide(progress, signal);
       if (provision.kind === 'refused') {
         await this.#fail(progress, provision.reason);
         return 'refused';
       }
     }
+    this.#startSlot = await this.#waitForStartSlot(progress, signal);
+    return 'prepared';
+  }
+
+  /** Provides what the spec needs from the deployment and the runtime, such as secrets and the image. */
+  async #provide(progress: SandboxProgress, signal: AbortSignal): Promise<Provision> {
+    const { spec } = progress.sandbox;
+    const { missing } = this.#secretsOf(spec);
+    if (missing !== null) return { kind: 'refused', reason: missing };
+    return await this.#deps.runtime.provide(spec, (reason) => progress.report(reason), signal);
+  }
+
+  #waitForStartSlot(progress: SandboxProgress, signal: AbortSignal): Promise<StartSlot> {
+    const { sandbox } = progress;
+    const { ownerId, startingSince } = sandbox;
     progress.report({ code: 'waiting_for_start_slot' });
     const priority = startingSince !== null && startingSince < this.#openedAt ? 'interrupted' : 'requested';
-    this.#startSlot = await startQueue.take(ownerId, isPooled(progress.sandbox) ? 'pool' : priority, signal);
-    return 'taken';
+    return this.#deps.startQueue.take(ownerId, isPooled(sandbox) ? 'pool' : priority, signal);
   }
 
   async #fail(progress: SandboxProgress, reason: Reason): Promise<void> {
@@ -189,7 +197,7 @@ export class SandboxSteps implements Disposable {
     const reason = reasonOfFailure(error);
     if (step === 'take-start-slot') {
       // The time limit begins, so a runtime that always fails cannot block the start for ever.
-      await this.#deps.store.sandboxes.replace(takeStartSlot(sandbox, now, reason));
+      await this.#deps.store.sandboxes.replace(beginStartTimeLimit(sandbox, now, reason));
     } else if (step !== 'await-ready' && (status === 'PAUSING' || status === 'RESUMING')) {
       if (pausedBy?.hasFailed === true) await recordTransition(this.#deps, sandbox, 'failed', { now, reason: pausedBy.reason }, 'runtime');
       else await recordTransition(this.#deps, sandbox, 'refused', { now, reason }, 'runtime');
