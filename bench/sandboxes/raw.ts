@@ -45,7 +45,7 @@ export function createRawEngine() {
     async start(): Promise<Docker.Container> {
       made += 1;
       const launch = { id: `raw-${process.pid}-${made}`, spec, sessionApiKey: 'none' };
-      return run(containerConfig({ deployment, launch, network: await networks.choose('isolated'), publishAddress }));
+      return run(containerConfig({ deployment, launch, image, network: await networks.choose('isolated'), publishAddress }));
     },
     /** The same for a container without isolation, on the engine's default bridge. */
     startPlain: () =>

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import type Docker from 'dockerode';
-import { z } from 'zod';
 import { createClient } from '../../adapters/sandbox-runtime/docker/engine-client.ts';
+import { EngineInfo } from '../../adapters/sandbox-runtime/docker/engine-info.ts';
 import { statusOf } from '../../adapters/sandbox-runtime/docker/engine.ts';
 import { dockerSpecOptions } from '../../adapters/sandbox-runtime/docker/spec-options.ts';
 import { diskPressure, type DiskSpace, usedPercentOf } from '../../domain/disk-pressure.ts';
@@ -52,16 +52,9 @@ function checkDisk(space: DiskSpace | null, limitPercent: number): Finding {
   return finding(diskPressure(space, limitPercent) === null ? 'disk_ok' : 'disk_full', share);
 }
 
-const Info = z.object({
-  CgroupVersion: z.string().optional(),
-  CgroupDriver: z.string().optional(),
-  Runtimes: z.record(z.string(), z.unknown()).nullish(),
-  SwapLimit: z.boolean().optional(),
-});
-
 async function checkEngine(docker: Docker, specs: readonly SandboxSpec[]): Promise<Finding[]> {
   const version = await docker.version();
-  const info = Info.parse(await docker.info());
+  const info = EngineInfo.parse(await docker.info());
   const ociRuntimes = Object.keys(info.Runtimes ?? {});
   const cgroup = { cgroupVersion: info.CgroupVersion ?? null, cgroupDriver: info.CgroupDriver ?? null };
   return [

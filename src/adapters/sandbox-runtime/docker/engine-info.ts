@@ -9,12 +9,16 @@ import { type Engine, statusOf, unlessMissing } from './engine.ts';
 /** The oldest API with all features that this adapter uses: Docker 19.03. */
 const oldestApi = [1, 40] as const;
 
-const Info = z.object({
+/** What Skep reads of the engine's report about itself. */
+export const EngineInfo = z.object({
   MemoryLimit: z.boolean().optional(),
+  SwapLimit: z.boolean().optional(),
   PidsLimit: z.boolean().optional(),
   CpuCfsQuota: z.boolean().optional(),
   SecurityOptions: z.array(z.string()).nullish(),
   CgroupDriver: z.string().optional(),
+  CgroupVersion: z.string().optional(),
+  Runtimes: z.record(z.string(), z.unknown()).nullish(),
   DockerRootDir: z.string().optional(),
 });
 
@@ -27,7 +31,7 @@ export async function checkEngine({ docker, call }: Engine): Promise<CheckResult
       const needed = `Skep needs ${oldestApi.join('.')}, which came with Docker 19.03`;
       return { ok: false, detail: `Docker's engine ${Version} is too old (API ${ApiVersion}); ${needed}` };
     }
-    const lacks = missingLimits(Info.parse(await call(() => docker.info())));
+    const lacks = missingLimits(EngineInfo.parse(await call(() => docker.info())));
     const but = lacks.length === 0 ? '' : `, which can't ${lacks.join(', nor ')}`;
     return { ok: true, detail: `sandboxes are containers of Docker's engine ${Version}${but}` };
   } catch (error) {
@@ -47,11 +51,11 @@ export async function engineStartedAt({ docker, call }: Engine): Promise<string 
 
 /** Returns false if the engine has no control groups, for example without root on an older machine. Then it can't freeze. */
 export async function hasFreezer({ docker, call }: Engine): Promise<boolean> {
-  return Info.parse(await call(() => docker.info())).CgroupDriver !== 'none';
+  return EngineInfo.parse(await call(() => docker.info())).CgroupDriver !== 'none';
 }
 
 /** Returns the limits of a sandbox that the engine can't enforce. */
-function missingLimits({ MemoryLimit, PidsLimit, CpuCfsQuota, SecurityOptions, CgroupDriver }: z.infer<typeof Info>): string[] {
+function missingLimits({ MemoryLimit, PidsLimit, CpuCfsQuota, SecurityOptions, CgroupDriver }: z.infer<typeof EngineInfo>): string[] {
   const seccomp = SecurityOptions?.some((option) => option.includes('seccomp')) ?? false;
   return [
     ...(MemoryLimit === false ? ['limit memory'] : []),
@@ -64,6 +68,6 @@ function missingLimits({ MemoryLimit, PidsLimit, CpuCfsQuota, SecurityOptions, C
 
 /** Returns the space of the disk of an engine on this machine. Null if its folder is not visible, for example from a container. */
 export async function diskSpace({ docker, call }: Engine): Promise<DiskSpace | null> {
-  const folder = Info.safeParse(await call(() => docker.info())).data?.DockerRootDir;
+  const folder = EngineInfo.safeParse(await call(() => docker.info())).data?.DockerRootDir;
   return folder === undefined ? null : await diskSpaceOf(folder).catch(() => null);
 }

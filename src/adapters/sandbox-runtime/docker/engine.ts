@@ -122,7 +122,7 @@ export function messageOf(error: unknown): string {
 }
 
 /** Derives from the engine's message why it could not create or start a container. */
-export function launchRefusal(message: string): Reason {
+export function reasonOfStartError(message: string): Reason {
   const missing = /exec: "([^"]*)": (executable file not found|stat [^:]*: no such file|permission denied|is a directory)/.exec(message);
   if (missing !== null) {
     const isThere = /permission|directory/.test(missing[2] ?? '');

@@ -8,6 +8,7 @@ import { parseJson } from '../../shared/json.ts';
 import { createSingleFlight } from '../../shared/single-flight.ts';
 import { raceSignal } from '../../shared/timeout.ts';
 import { type Engine, linesOf, messageOf, shorten, statusOf, streamed, unavailable, unlessMissing, whyUnreachable } from './engine.ts';
+import { EngineInfo } from './engine-info.ts';
 import { findLogin, type RegistryLogin } from './registry-login.ts';
 import { dockerSpecOptions, invalidDockerOptions } from './spec-options.ts';
 
@@ -17,8 +18,6 @@ interface ImageOptions {
   /** The minimum time between two progress reports. */
   readonly progressMs: number;
 }
-
-const Info = z.object({ Runtimes: z.record(z.string(), z.unknown()).nullish() });
 
 /** Pulls the images of specs. Callers that need the same image share one pull and its progress. */
 export function createImages({ docker, call, closed }: Engine, { configFolder, limitMs, progressMs }: ImageOptions) {
@@ -43,13 +42,13 @@ export function createImages({ docker, call, closed }: Engine, { configFolder, l
       const options = login === null ? {} : { authconfig: login };
       const pulling = call((abortSignal) => docker.pull(image, { ...options, abortSignal }), { signal: ended, limitMs });
       const error = await follow(image, streamed(await pulling, ended), progress, progressMs);
-      return error === null ? { kind: 'provided' } : refused(reasonOf(image, error, registry, login));
+      return error === null ? { kind: 'provided' } : refusedProvision(reasonOfPullError(image, error, registry, login));
     } catch (error) {
       if (ended.aborted && ended.reason === tooLate.reason) {
-        return refused({ code: 'image_pull_timeout', image, limitMs, registry: registryName(registry) });
+        return refusedProvision({ code: 'image_pull_timeout', image, limitMs, registry: registryName(registry) });
       }
       ended.throwIfAborted();
-      if (statusOf(error) !== null) return refused(reasonOf(image, messageOf(error), registry, login));
+      if (statusOf(error) !== null) return refusedProvision(reasonOfPullError(image, messageOf(error), registry, login));
       throw isFailure(error) ? error : unavailable(whyUnreachable(error), error);
     }
   }
@@ -57,13 +56,14 @@ export function createImages({ docker, call, closed }: Engine, { configFolder, l
   return {
     async provide({ image, runtimeOptions }: SandboxSpec, progress: Progress, signal: AbortSignal): Promise<Provision> {
       signal.throwIfAborted();
-      const unusable = whyUnusable(image);
-      if (image === null || unusable !== null) return refused(unusable ?? noImage);
+      if (image === null) return refusedProvision({ code: 'image_not_named' });
+      if (!isImageName(image)) return refusedProvision({ code: 'image_name_invalid', image });
       const options = dockerSpecOptions(runtimeOptions);
-      if (options === null) return refused(invalidDockerOptions);
-      if (options.ociRuntime !== null) {
-        const available = Object.keys(Info.parse(await call(() => docker.info(), { signal })).Runtimes ?? {});
-        if (!available.includes(options.ociRuntime)) return refused({ code: 'isolation_unavailable', name: options.ociRuntime, available });
+      if (options === null) return refusedProvision(invalidDockerOptions);
+      const { ociRuntime } = options;
+      if (ociRuntime !== null) {
+        const available = Object.keys(EngineInfo.parse(await call(() => docker.info(), { signal })).Runtimes ?? {});
+        if (!available.includes(ociRuntime)) return refusedProvision({ code: 'isolation_unavailable', name: ociRuntime, available });
       }
       const found = await unlessMissing(call(() => docker.getImage(image).inspect(), { signal }));
       return found === null ? await pullTogether(image, progress, signal) : { kind: 'provided' };
@@ -72,7 +72,7 @@ export function createImages({ docker, call, closed }: Engine, { configFolder, l
   };
 }
 
-function refused(reason: Reason): Provision {
+function refusedProvision(reason: Reason): Provision {
   return { kind: 'refused', reason };
 }
 
@@ -96,7 +96,7 @@ async function follow(image: string, response: IncomingMessage, progress: Progre
 }
 
 /** Returns why the pull failed, and what to do. */
-function reasonOf(image: string, message: string, registry: string, login: RegistryLogin): Reason {
+function reasonOfPullError(image: string, message: string, registry: string, login: RegistryLogin): Reason {
   const named = { image, registry: registryName(registry) };
   const denied =
     /unauthorized|authentication required|access (?:to the resource )?is? ?denied|denied:|no basic auth|may require 'docker login'/i;
@@ -105,13 +105,9 @@ function reasonOf(image: string, message: string, registry: string, login: Regis
   return missing.test(message) ? { code: 'image_not_found', ...named } : { code: 'image_pull_failed', ...named, message: shorten(message) };
 }
 
-const noImage: Reason = { code: 'image_not_named' };
-
-/** Returns why the image name can't be used, or null. The engine could take an invalid name for something else. */
-export function whyUnusable(image: string | null): Reason | null {
-  if (image === null) return noImage;
-  const isName = /^[a-z0-9][a-z0-9._:/@-]*$/i.test(image) && !image.includes('..') && !image.includes('//');
-  return isName ? null : { code: 'image_name_invalid', image };
+/** Returns false for an invalid image name, which the engine could take for something else. */
+export function isImageName(image: string): boolean {
+  return /^[a-z0-9][a-z0-9._:/@-]*$/i.test(image) && !image.includes('..') && !image.includes('//');
 }
 
 const dockerHub = 'https://index.docker.io/v1/';

@@ -5,7 +5,7 @@ import { explained, type Reason } from '../../../domain/reason.ts';
 import { absentSandbox, type ObservedSandbox, type ObservedState } from '../../../domain/sandbox.ts';
 import { type SandboxUsage, unknownUsage } from '../../../ports/sandbox-runtime.ts';
 import { parseJson } from '../../shared/json.ts';
-import { type Engine, launchRefusal, withSignal } from './engine.ts';
+import { type Engine, reasonOfStartError, withSignal } from './engine.ts';
 import { endCause, type RunEvents } from './exit-causes.ts';
 import { containerName, isOwn, labels } from './labels.ts';
 import type { SandboxWatch } from './sandbox-watch.ts';
@@ -103,7 +103,7 @@ export class Observer {
     const { Status, Error: error, ExitCode } = found.State;
     const stopped = (reason: Reason, endedFromOutside = false): ObservedSandbox =>
       ({ id, state: 'stopped', exposedUrls: [], reason, endedFromOutside });
-    if (Status === 'created') return stopped(launchRefusal(error));
+    if (couldNotStart(found.State)) return stopped(reasonOfStartError(error));
     // Skep requests a removal only after the sandbox is deleted, so this one came from outside.
     if (Status === 'removing' || Status === 'dead') return stopped({ code: 'being_removed' }, true);
     const exit = { exitCode: ExitCode, signal: signalName(ExitCode - 128) };
@@ -117,9 +117,18 @@ const states: Readonly<Record<string, ObservedState>> = {
   created: 'created', running: 'running', restarting: 'running', paused: 'frozen',
 };
 
-/** If a container could not start, its status is `created`, with an error. */
-export function stateOf({ Status, Error: error = '' }: { readonly Status: string; readonly Error?: string }): ObservedState {
-  return Status === 'created' && error !== '' ? 'stopped' : (states[Status] ?? 'stopped');
+interface EngineState {
+  readonly Status: string;
+  readonly Error?: string;
+}
+
+/** For Skep, a container that could not start is `stopped`. The engine keeps its status `created`, with an error. */
+export function stateOf(state: EngineState): ObservedState {
+  return couldNotStart(state) ? 'stopped' : (states[state.Status] ?? 'stopped');
+}
+
+function couldNotStart({ Status, Error: error = '' }: EngineState): boolean {
+  return Status === 'created' && error !== '';
 }
 
 /** Returns the CPU use between two measurements of the engine, a second apart. 100 is one whole CPU. */

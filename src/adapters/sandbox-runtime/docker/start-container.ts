@@ -6,7 +6,7 @@ import type { SandboxResources, SandboxSpec } from '../../../domain/sandbox-spec
 import type { KeptLaunch, Progress, SandboxLaunch } from '../../../ports/sandbox-runtime.ts';
 import { portVariables } from '../port-variables.ts';
 import { volumeMounts } from './container-mounts.ts';
-import { type Engine, engineMessage, launchRefusal, statusOf, tryStart } from './engine.ts';
+import { type Engine, engineMessage, reasonOfStartError, statusOf, tryStart } from './engine.ts';
 import type { Firewall } from './firewall.ts';
 import { containerName, isOwn, labels, reservedPrefix } from './labels.ts';
 import { endpointConfig, isFull, isGone, maxNetworks, type Networks } from './networks.ts';
@@ -41,23 +41,23 @@ export async function createContainer(
   try {
     const network = await networks.choose(isolation.network);
     signal.throwIfAborted();
-    return await make(options, launch, network).catch(async (error: unknown) => {
+    return await make(options, launch, image, network).catch(async (error: unknown) => {
       if (!isGone(error)) throw error;
-      return make(options, launch, (await networks.next(isolation.network, [])) ?? network);
+      return make(options, launch, image, (await networks.next(isolation.network, [])) ?? network);
     });
   } catch (error) {
     const message = engineMessage(error);
     if (message === null) throw error;
-    throw new Refusal(refusal(image, message), { cause: error });
+    throw new Refusal(reasonOfCreateError(image, message), { cause: error });
   }
 }
 
 /** The engine reserves a name a moment before its container can be found. So the second caller may have to wait for the container. */
 async function make(
-  { engine, publishAddress, callTimeoutMs }: StartOptions, launch: SandboxLaunch, network: string,
+  { engine, publishAddress, callTimeoutMs }: StartOptions, launch: SandboxLaunch, image: string, network: string,
 ): Promise<Docker.ContainerInspectInfo | null> {
   const { docker, deployment, call, findByName } = engine;
-  const config = containerConfig({ deployment, launch, network, publishAddress });
+  const config = containerConfig({ deployment, launch, image, network, publishAddress });
   const deadline = performance.now() + callTimeoutMs;
   for (;;) {
     let isTaken = false;
@@ -75,12 +75,12 @@ async function make(
   }
 }
 
-function refusal(image: string, message: string): Reason {
+function reasonOfCreateError(image: string, message: string): Reason {
   if (/no such image/i.test(message)) return explained(`the image ${image} is not on the engine, and has to be pulled first`);
   if (/storage-opt|quota/i.test(message)) return { code: 'disk_limit_unavailable' };
   if (/no command specified/i.test(message)) return explained(`neither its spec nor the image ${image} has a command`);
   const runtime = /unknown (?:or invalid )?runtime(?: name| specified)?:? (\S+)/i.exec(message)?.[1];
-  return runtime === undefined ? launchRefusal(message) : { code: 'isolation_unavailable', name: runtime, available: [] };
+  return runtime === undefined ? reasonOfStartError(message) : { code: 'isolation_unavailable', name: runtime, available: [] };
 }
 
 /** Starts a container, in another network if its own is full or gone. If it can't start, the engine keeps the reason. */
@@ -111,7 +111,8 @@ export async function startContainer(
  * options are invalid.
  */
 export function containerConfig(
-  { deployment, launch, network, publishAddress }: Record<'deployment' | 'network' | 'publishAddress', string> & { launch: SandboxLaunch },
+  { deployment, launch, image, network, publishAddress }:
+    Record<'deployment' | 'image' | 'network' | 'publishAddress', string> & { readonly launch: SandboxLaunch },
 ): Docker.ContainerCreateOptions {
   const { id, spec, ownerId } = launch;
   if (spec.secrets.length > 0 && spec.command === null) {
@@ -120,7 +121,7 @@ export function containerConfig(
   const ports = [...new Set(spec.ports.map(({ port }) => `${port}/tcp`))];
   return {
     name: containerName(deployment, id),
-    Image: spec.image ?? '',
+    Image: image,
     // The command runs as it is, without the image's entrypoint.
     ...(spec.command !== null && { Entrypoint: spec.secrets.length > 0 ? commandWithSecrets(spec.command) : [...spec.command], Cmd: [] }),
     ...(spec.isolation.user !== null && { User: spec.isolation.user }),

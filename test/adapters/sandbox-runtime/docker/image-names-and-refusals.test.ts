@@ -1,7 +1,7 @@
 import { afterAll, afterEach, expect, test } from 'vitest';
 import { resolveOwner } from '../../../../src/adapters/sandbox-runtime/docker/container-files.ts';
-import { PulledLayers, registryOf, whyUnusable } from '../../../../src/adapters/sandbox-runtime/docker/images.ts';
-import { launchRefusal } from '../../../../src/adapters/sandbox-runtime/docker/engine.ts';
+import { isImageName, PulledLayers, registryOf } from '../../../../src/adapters/sandbox-runtime/docker/images.ts';
+import { reasonOfStartError } from '../../../../src/adapters/sandbox-runtime/docker/engine.ts';
 import { signalName } from '../../../../src/adapters/sandbox-runtime/signal-numbers.ts';
 import { defaultResources } from '../../../../src/domain/sandbox-spec.ts';
 import { describeWithDocker } from '../../../support/docker.ts';
@@ -17,10 +17,9 @@ test('registryOf returns the registry that Docker would use', () => {
   expect(registryOf('registry:5000/app')).toBe('registry:5000');
 });
 
-test('whyUnusable refuses invalid image names', () => {
-  for (const name of ['node:26', 'registry:5000/a/b@sha256:0123', 'Ghcr.io/a_b']) expect(whyUnusable(name)).toBeNull();
-  for (const name of ['', ' node', 'a/../b', 'a//b', 'a?b', 'a b', '-a', 'ä']) expect(whyUnusable(name)).toEqual({ code: 'image_name_invalid', image: name });
-  expect(whyUnusable(null)).toEqual({ code: 'image_not_named' });
+test('isImageName refuses invalid image names', () => {
+  for (const name of ['node:26', 'registry:5000/a/b@sha256:0123', 'Ghcr.io/a_b']) expect(isImageName(name)).toBe(true);
+  for (const name of ['', ' node', 'a/../b', 'a//b', 'a?b', 'a b', '-a', 'ä']) expect(isImageName(name)).toBe(false);
 });
 
 test('the progress of a pull adds up its layers', () => {
@@ -38,13 +37,13 @@ test('the progress of a pull adds up its layers', () => {
 
 test('signals and engine errors are translated into reasons', () => {
   expect([3 - 128, 0, 9, 15].map(signalName)).toEqual([null, null, 'SIGKILL', 'SIGTERM']);
-  expect(launchRefusal('OCI runtime create failed: exec: "nope": executable file not found in $PATH: unknown')).toEqual({
+  expect(reasonOfStartError('OCI runtime create failed: exec: "nope": executable file not found in $PATH: unknown')).toEqual({
     code: 'command_not_found', command: 'nope',
   });
-  expect(launchRefusal('unable to find user ann: no matching entries in passwd file')).toEqual({
+  expect(reasonOfStartError('unable to find user ann: no matching entries in passwd file')).toEqual({
     code: 'user_not_found', kind: 'user', name: 'ann',
   });
-  const refused = launchRefusal('error mounting "/var/lib/docker/volumes/x" to rootfs');
+  const refused = reasonOfStartError('error mounting "/var/lib/docker/volumes/x" to rootfs');
   expect(refused.code).toBe('launch_refused');
   expect(JSON.stringify(refused)).not.toContain('/var/lib');
 });
@@ -76,6 +75,14 @@ describeWithDocker('The Docker engine', () => {
   const engine = createEngine();
   afterEach(() => engine.clear());
   afterAll(() => engine.close());
+
+  test('is not asked for an image without a name, or with an invalid one', async () => {
+    const runtime = engine.open();
+    const provide = (image: string | null) =>
+      runtime.provide(launchOf(shell('true'), { image }).spec, () => {}, new AbortController().signal);
+    expect(await provide(null)).toEqual({ kind: 'refused', reason: { code: 'image_not_named' } });
+    expect(await provide('a b')).toEqual({ kind: 'refused', reason: { code: 'image_name_invalid', image: 'a b' } });
+  });
 
   test('accepts minMemoryBytes, and refuses less', async () => {
     const runtime = engine.open();

@@ -3,7 +3,7 @@ import { containerConfig } from '../../../../src/adapters/sandbox-runtime/docker
 import { sandboxSpec } from '../../../../src/domain/sandbox-spec.ts';
 
 const spec = sandboxSpec({ id: 'plain', image: 'debian', labels: { team: 'shop', 'skep.owner': 'made up' } });
-const plan = { deployment: 'main', network: 'none', publishAddress: '127.0.0.1' };
+const plan = { deployment: 'main', image: 'debian', network: 'none', publishAddress: '127.0.0.1' };
 
 test('a container has a label with its owner, unless it is a pool member', () => {
   const launch = { id: 'sb-1', spec, sessionApiKey: 'a secret' };
