@@ -43,71 +43,83 @@ export class Containers {
   }
 
   start(launch: SandboxLaunch, progress: Progress, signal: AbortSignal): Promise<ObservedSandbox> {
+    const { engine, observer } = this.#options;
     return this.#step(launch.id, 'running', async () => {
-      const found = (await this.#options.engine.find(launch.id)) ?? (await createContainer(this.#options, launch, progress, signal));
-      if (found === null || stateOf(found.State) !== 'created') return null;
-      signal.throwIfAborted();
-      const isRunnable = await this.#prepare(found, launch.id);
-      signal.throwIfAborted();
-      progress({ code: 'starting_command' });
-      await startContainer(this.#options, found, launch);
-      if (!isRunnable) await this.#ended(found.Id);
-      return null;
+      const found = (await engine.find(launch.id)) ?? (await createContainer(this.#options, launch, progress, signal));
+      if (found !== null && stateOf(found.State) === 'created') {
+        signal.throwIfAborted();
+        const hasProgram = await this.#prepare(found, launch.id);
+        signal.throwIfAborted();
+        progress({ code: 'starting_command' });
+        await startContainer(this.#options, found, launch);
+        // Started even without its program, because its exit code and log then say what is wrong. The inspect must see that it exited.
+        if (!hasProgram) await this.#waitUntilExited(found.Id);
+      }
+      return await observer.inspect(launch.id);
     }, signal);
   }
 
   freeze(id: string): Promise<ObservedSandbox> {
-    return this.#step(id, 'frozen', () => this.#repeatWhile(id, 'running', async () => {
-      const found = await this.#options.engine.find(id);
-      if (found === null || stateOf(found.State) !== 'running') return null;
-      try {
-        return await this.#ask(id, found, 'frozen', (container, options) => container.pause(options));
-      } catch (error) {
-        if (isFreezeRefused(error)) throw unavailable({ code: 'freeze_refused' }, error);
-        if (statusOf(error) !== null) this.canFreeze = await hasFreezer(this.#options.engine);
-        throw error;
-      }
-    }));
+    return this.#step(id, 'frozen', () => this.#repeatWhile('running', () => this.#pause(id)));
   }
 
   resume(launch: SandboxLaunch, signal: AbortSignal): Promise<ObservedSandbox> {
-    const { id } = launch;
-    return this.#step(id, 'running', () => this.#repeatWhile(id, 'frozen', async () => {
-      const found = await this.#options.engine.find(id);
-      signal.throwIfAborted();
-      if (found !== null && stateOf(found.State) === 'stopped') await startContainer(this.#options, found, launch);
-      if (found === null || stateOf(found.State) !== 'frozen') return null;
-      return await this.#ask(id, found, 'running', (container, options) => container.unpause(options));
-    }), signal);
+    return this.#step(launch.id, 'running', () => this.#repeatWhile('frozen', () => this.#unpauseOrStart(launch, signal)), signal);
   }
 
   stop(id: string): Promise<ObservedSandbox> {
-    const { stopGraceMs, callTimeoutMs } = this.#options;
+    const { engine, observer, stopGraceMs, callTimeoutMs } = this.#options;
     return this.#step(id, 'stopped', async () => {
       this.#stopping.add(id);
       try {
-        const found = await this.#options.engine.find(id);
-        if (found === null || (stateOf(found.State) !== 'running' && stateOf(found.State) !== 'frozen')) return null;
-        const t = Math.ceil(stopGraceMs / 1000);
-        return await this.#ask(id, found, null, (container, options) => container.stop({ t, ...options }), callTimeoutMs + t * 1000);
+        const found = await engine.find(id);
+        if (found !== null && ['running', 'frozen'].includes(stateOf(found.State))) {
+          const t = Math.ceil(stopGraceMs / 1000);
+          await this.#change(id, found, (container, options) => container.stop({ t, ...options }), callTimeoutMs + t * 1000);
+        }
       } finally {
         this.#stopping.delete(id);
       }
+      return await observer.inspect(id);
     });
   }
 
   async remove(id: string): Promise<void> {
-    const { engine } = this.#options;
+    const { engine, observer } = this.#options;
     const removed = this.#step(id, 'absent', async () => {
       const found = await engine.find(id);
       if (found !== null) await removeContainer(engine, found.Id);
-      if (found !== null && found.HostConfig.ReadonlyRootfs !== true) return null;
-      await removeParts(engine, id);
-      return null;
+      if (found === null || found.HostConfig.ReadonlyRootfs === true) await removeParts(engine, id);
+      return await observer.inspect(id);
     });
     // A removal does not wait for the grace period of a running stop. If the kill comes too late, the removal itself notices that.
     if (this.#stopping.has(id)) await this.#kill(id).catch(() => {});
     await removed;
+  }
+
+  async #pause(id: string): Promise<ObservedSandbox> {
+    const { engine, observer } = this.#options;
+    const found = await engine.find(id);
+    if (found === null || stateOf(found.State) !== 'running') return await observer.inspect(id);
+    try {
+      const isPaused = await this.#change(id, found, (container, options) => container.pause(options));
+      return isPaused ? { ...(await observer.observe(id, found)), state: 'frozen' } : await observer.inspect(id);
+    } catch (error) {
+      if (isFreezeRefused(error)) throw unavailable({ code: 'freeze_refused' }, error);
+      if (statusOf(error) !== null) this.canFreeze = await hasFreezer(engine);
+      throw error;
+    }
+  }
+
+  async #unpauseOrStart(launch: SandboxLaunch, signal: AbortSignal): Promise<ObservedSandbox> {
+    const { engine, observer } = this.#options;
+    const { id } = launch;
+    const found = await engine.find(id);
+    signal.throwIfAborted();
+    if (found !== null && stateOf(found.State) === 'stopped') await startContainer(this.#options, found, launch);
+    if (found === null || stateOf(found.State) !== 'frozen') return await observer.inspect(id);
+    const isUnpaused = await this.#change(id, found, (container, options) => container.unpause(options));
+    return isUnpaused ? { ...(await observer.observe(id, found)), state: 'running' } : await observer.inspect(id);
   }
 
   async #kill(id: string): Promise<void> {
@@ -116,11 +128,11 @@ export class Containers {
   }
 
   /**
-   * Runs a step after earlier ones of the sandbox. The step leads to the target state. It returns the new state if that is certain without
-   * another inspect, otherwise null. Returns the state afterwards, also if the spec or the engine refused the step.
+   * Runs a step after earlier ones of the sandbox. The step leads to the target state, and returns the state afterwards. If the spec or the
+   * engine refused the step, this method does so.
    */
-  #step(id: string, target: ObservedState, step: () => Promise<ObservedSandbox | null>, signal?: AbortSignal): Promise<ObservedSandbox> {
-    const { files, mutex, observer, watch } = this.#options;
+  #step(id: string, target: ObservedState, step: () => Promise<ObservedSandbox>, signal?: AbortSignal): Promise<ObservedSandbox> {
+    const { files, mutex, watch } = this.#options;
     if (!dnsLabel.test(id)) return Promise.resolve(absentSandbox(id, { code: 'invalid_id' }));
     const done = mutex.runExclusive(id, () =>
       withFailures(async () => {
@@ -129,7 +141,7 @@ export class Containers {
         const end = watch.begin(id, target);
         let observed: ObservedSandbox | undefined;
         try {
-          observed = (await step().catch((error: unknown) => this.#refused(id, error))) ?? (await observer.inspect(id));
+          observed = await step().catch((error: unknown) => this.#observeRefused(id, error));
           return observed;
         } finally {
           end(observed);
@@ -140,43 +152,41 @@ export class Containers {
   }
 
   /**
-   * Does a step that leads out of the given state, and returns null if there is nothing to do. Does it again if the sandbox is then in that
-   * state after all: Docker 20.10 may notice an earlier pause late, and reports a running container as paused for a moment, or the reverse.
+   * Does a step that leads out of the given state. Does it again if the sandbox is then in that state after all: Docker 20.10 may notice an
+   * earlier pause late, and reports a running container as paused for a moment, or the reverse.
    */
-  async #repeatWhile(id: string, state: ObservedState, step: () => Promise<ObservedSandbox | null>): Promise<ObservedSandbox> {
+  async #repeatWhile(state: ObservedState, step: () => Promise<ObservedSandbox>): Promise<ObservedSandbox> {
     for (;;) {
-      const observed = (await step()) ?? (await this.#options.observer.inspect(id));
+      const observed = await step();
       if (observed.state !== state) return observed;
     }
   }
 
   /** Returns the state of a sandbox that the spec or the engine refused. Throws any other error. */
-  async #refused(id: string, error: unknown): Promise<ObservedSandbox> {
+  async #observeRefused(id: string, error: unknown): Promise<ObservedSandbox> {
     if (!(error instanceof Refusal)) throw error;
     const observed = await this.#options.observer.inspect(id);
     return { ...observed, reason: observed.reason ?? error.reason };
   }
 
   /**
-   * Sends a request that leads to the state. Returns the sandbox in that state if it is certain. Returns null if the engine refuses the
-   * request. That is an error only if the state is unchanged.
+   * Sends a request that changes the state. If it returns true, the new state is certain without another inspect. Returns false if the
+   * engine refuses the request because the state has changed already.
    */
-  async #ask(
-    id: string, before: Docker.ContainerInspectInfo, state: ObservedState | null, request: Request, limitMs?: number,
-  ): Promise<ObservedSandbox | null> {
+  async #change(id: string, before: Docker.ContainerInspectInfo, request: Request, limitMs?: number): Promise<boolean> {
     try {
       await this.#send(before.Id, request, limitMs);
+      return true;
     } catch (error) {
       if (statusOf(error) === null) throw error;
       const now = await this.#options.engine.find(id);
       if (now !== null && now.Id === before.Id && stateOf(now.State) === stateOf(before.State)) throw error;
-      return null;
+      return false;
     }
-    return state === null ? null : { ...(await this.#options.observer.observe(id, before)), state };
   }
 
   /** Waits for a program that is known to end at once. Gives up after 5 seconds. */
-  async #ended(containerId: string): Promise<void> {
+  async #waitUntilExited(containerId: string): Promise<void> {
     try {
       await this.#send(containerId, (container, options) => container.wait(options), 5_000);
     } catch (error) {

@@ -23,12 +23,12 @@ export function createPreparation(engine: Engine): (container: Docker.ContainerI
     const path = Config.Env.find((entry) => entry.startsWith('PATH='));
     const key = JSON.stringify([Image, Config.User, Config.WorkingDir, HostConfig.ReadonlyRootfs, Path, path]);
     const files = new ContainerFiles(engine, container.Id);
-    const { directories, isRunnable } = known.get(key) ?? (await findNeeds(container, files));
-    known.set(key, { directories, isRunnable });
-    if (directories.length === 0) return isRunnable;
+    const { directories, hasProgram } = known.get(key) ?? (await findNeeds(container, files));
+    known.set(key, { directories, hasProgram });
+    if (directories.length === 0) return hasProgram;
     if (HostConfig.ReadonlyRootfs !== true) await makeDirectories(directories, files, (place) => place);
     else await withInitContainer(engine, container, id, (init, placeOf) => makeDirectories(directories, init, placeOf));
-    return isRunnable;
+    return hasProgram;
   };
 }
 
@@ -53,7 +53,7 @@ async function findNeeds(container: Docker.ContainerInspectInfo, files: Containe
   if (owner !== null && container.HostConfig.ReadonlyRootfs === true && workingDir !== '/tmp') {
     if (!isWritable(await files.entry('/tmp'), owner)) directories.push({ path: '/tmp', uid: 0, gid: 0, mode: 0o1777 });
   }
-  return { directories, isRunnable: await canRun(container, files) };
+  return { directories, hasProgram: await isProgramExecutable(container, files) };
 }
 
 /** Without capabilities, even root needs the permission. */
@@ -66,7 +66,7 @@ function isWritable(found: FileEntry | null, { uid, gid }: Owner): boolean {
 const enginePath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /** Returns whether the container's program exists and is executable. If not, the container's init would only exit with 127. */
-async function canRun({ Path: program, Config }: Docker.ContainerInspectInfo, files: ContainerFiles): Promise<boolean> {
+async function isProgramExecutable({ Path: program, Config }: Docker.ContainerInspectInfo, files: ContainerFiles): Promise<boolean> {
   const workingDir = Config.WorkingDir === '' ? '/' : Config.WorkingDir;
   const path = Config.Env.find((entry) => entry.startsWith('PATH='))?.slice('PATH='.length) ?? enginePath;
   const folders = program.includes('/') ? ['.'] : path.split(':');
