@@ -109,9 +109,11 @@ export const launchReasons = {
   image_name_invalid: ({ image }) => `${quoted(image)} is not the name of an image. Correct the image of the spec.`,
   image_not_found: ({ image, registry }) =>
     `${registry} has no image ${image}. Correct the image of the spec, or build or load the image where the sandboxes run.`,
-  image_login_required: ({ image, registry }) =>
-    `The image ${image} does not exist, or ${registry} requires a login. ` +
-    `Correct the image of the spec, or log in with docker login ${registry}.`,
+  image_login_required: ({ image, registry }) => {
+    // The command has no argument for Docker Hub.
+    const login = registry === 'Docker Hub' ? 'docker login' : `docker login ${registry}`;
+    return `The image ${image} does not exist, or ${registry} requires a login. Correct the image of the spec, or log in with ${login}.`;
+  },
   image_login_refused: ({ image, registry }) =>
     `The image ${image} does not exist, or ${registry} refuses the login. Correct the image of the spec, or log in again.`,
   image_pull_timeout: ({ image, registry, limitMs }) =>
@@ -122,8 +124,10 @@ export const launchReasons = {
   disk_limit_unavailable: () =>
     "The storage where the sandboxes run can't limit disk space. Remove resources.disk from the spec, or give Docker a storage that can: " +
     'overlay2 on XFS with the mount option pquota, Btrfs or ZFS.',
-  isolation_unavailable: ({ name, available }) =>
-    `The isolation ${quoted(name)} is not installed where the sandboxes run, only ${available.join(', ')}. Install it, or change the spec.`,
+  isolation_unavailable: ({ name, available }) => {
+    const others = available.length === 0 ? '' : `, only ${available.join(', ')}`;
+    return `The isolation ${quoted(name)} is not installed where the sandboxes run${others}. Install it, or change the spec.`;
+  },
   command_not_named: () => 'Its spec has no command. Add one to the spec: this runtime does not run images.',
   command_not_found: ({ command }) => `Its command was not found: ${command}`,
   command_not_executable: ({ command }) => `Its command is not executable: ${command}`,

@@ -207,9 +207,9 @@ const others: readonly Reason[] = [
   { code: 'process_exited', exitCode: 2, signal: null, program: null, phase: 'resuming', output: 'no such table' },
   { code: 'not_ready_in_time', withinMs: 60_000, last: { code: 'probe_missed', probe: 'tcp', port: 80, path: null, miss: { kind: 'refused' } }, output: 'listening on 127.0.0.1:80' },
   { code: 'fetching_repository', phase: 'unpacking', percent: 90 },
-  { code: 'fetching_repository', phase: null, percent: null },
+  { code: 'fetching_repository', phase: null, percent: null }, { code: 'isolation_unavailable', name: 'kata', available: [] },
   { code: 'messages_dropped', count: 1, cause: null }, { code: 'changes_not_kept', cause: { code: 'too_large', limit: '4 bytes' }, sandboxId: 'sb-1' },
-  { code: 'agent_ended', cause: null, exitCode: 3, output: 'no licence' },
+  { code: 'agent_ended', cause: null, exitCode: 3, output: 'no licence' }, { code: 'image_login_required', image: 'ghcr.io/acme/shop', registry: 'ghcr.io' },
   { code: 'agent_error', message: '' }, { code: 'agent_authentication_refused', methodId: 'login', message: 'not logged in', variables: [], methods },
 ];
 
