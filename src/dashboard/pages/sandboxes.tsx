@@ -10,7 +10,7 @@ import { type FormTexts, FormDialog } from '../ui/dialog.tsx';
 import { Empty, NoMatch, Page } from '../ui/page.tsx';
 import { PagedTable } from '../ui/paged-table.tsx';
 
-const statuses = ['STARTING', 'RUNNING', 'PAUSING', 'PAUSED', 'RESUMING', 'ERROR', 'MISSING'] as const;
+const statuses: readonly api.SandboxStatus[] = ['STARTING', 'RUNNING', 'PAUSING', 'PAUSED', 'RESUMING', 'ERROR', 'MISSING'];
 
 const columns: readonly Column<api.Sandbox>[] = [
   ['Sandbox', 'main', ({ id, metadata }) => (
