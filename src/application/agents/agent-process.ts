@@ -7,7 +7,7 @@ import { waitAtMost } from '../timers.ts';
 import type { MemoryShare } from './agent-memory-limit.ts';
 import { AgentInput } from './agent-input.ts';
 import { AgentOutput } from './agent-output.ts';
-import { ErrorOutput, LastOutput } from './last-output.ts';
+import { ErrorOutput, LastOutput } from './error-output.ts';
 import type { SecretRedactor } from '../secrets.ts';
 
 /** How long to wait for an agent's exit code after the end of its output, and then for the end of its standard error. */

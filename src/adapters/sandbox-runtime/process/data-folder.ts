@@ -78,7 +78,7 @@ export async function sandboxIds({ root }: Layout): Promise<string[]> {
 }
 
 /** Also enters directories that their owner may not write to, or whose path is longer than the system allows. */
-const removal = 'chmod -R u+rwx "$1"; rm -rf "$1"';
+const removal = 'exec 2>/dev/null; chmod -R u+rwx "$1"; rm -rf "$1"';
 
 /** Removes folders with all their content. */
 export async function removeDiscarded(folders: readonly string[]): Promise<void> {

@@ -42,7 +42,7 @@ export function refuseLong(error: unknown): never {
 /** The directories below a root. No way to one leads through a link. */
 export class Directories {
   readonly #root: string | Buffer;
-  /** The directories that were there before, as their parts joined by slashes. */
+  /** The directories that were entered before, as their parts joined by slashes. */
   readonly #known = new Set(['']);
 
   constructor(root: string | Buffer) {
