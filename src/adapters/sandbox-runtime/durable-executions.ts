@@ -10,7 +10,7 @@ import { readFirstLine, killOnFailure, noScriptResult } from './script-result.ts
 import { type ExecutionHost, executionNotFound } from './execution-host.ts';
 import { ExecutionReader, firstWaitMs, longestWaitMs } from './execution-reader.ts';
 import { scripts } from './execution-scripts.ts';
-import { environmentLines, keptBytes, supervisorCommand } from './supervisor-script.ts';
+import { environmentLines, keptBytes, parseSupervisorAnswer, supervisorCommand } from './supervisor-script.ts';
 import { dropLongest, streamOf } from './output-buffer.ts';
 import { signalNumber } from './signal-numbers.ts';
 
@@ -125,11 +125,12 @@ export class DurableExecutions implements SandboxExecutions {
     void input.write(Buffer.from(lines)).catch(() => {});
     input.releaseLock();
     const { line, rest: stdout } = await readFirstLine(execution, signal);
-    if (line === 'exists') {
+    const { kind } = parseSupervisorAnswer(line);
+    if (kind === 'exists') {
       await this.#host.remove(sandboxId, executionId);
       return this.open(sandboxId, { env, ...given }, signal);
     }
-    const durable = line === 'durable';
+    const durable = kind === 'durable';
     if (durable) execution.outlive();
     const { stdin, stderr, exited, workingDir } = execution;
     return {
@@ -176,16 +177,16 @@ export class DurableExecutions implements SandboxExecutions {
   async #start(sandboxId: string, start: ExecutionStart, signal: AbortSignal): Promise<ExecutionState> {
     const execution = await this.#host.launch(sandboxId, start, (context) => supervisorCommand(start, context), signal);
     const { line, rest } = await readFirstLine(execution, signal);
-    const [how, ...tools] = line === null ? ['refused'] : line.split(' ');
-    if (how === 'exists') return execution.stdin.close().then(() => this.state(sandboxId, start.executionId));
-    const missing: Reason = tools[0] === 'full' ? { code: 'disk_full' } : { code: 'execution_tools_missing', tools };
-    if (how === 'no-terminal') return this.#startTerminal(sandboxId, start, missing, signal);
-    if (how === 'durable') execution.outlive();
-    // If the script could not run at all, its standard error contains the reason.
-    const reason = { attached: missing, refused: { code: 'execution_attached' } } as const;
+    const answer = parseSupervisorAnswer(line);
+    if (answer.kind === 'exists') {
+      await execution.stdin.close();
+      return this.state(sandboxId, start.executionId);
+    }
+    if (answer.kind === 'no-terminal') return this.#startTerminal(sandboxId, start, answer.missing, signal);
+    if (answer.kind === 'durable') execution.outlive();
     const { stdin, stderr, exited } = execution;
     const whole = { stdin, stdout: rest, stderr, exited, kill: () => execution.kill() };
-    return this.#keep(sandboxId, start, whole, how === 'attached' || how === 'refused' ? reason[how] : null);
+    return this.#keep(sandboxId, start, whole, answer.kind === 'attached' ? answer.missing : null);
   }
 
   async #startTerminal(sandboxId: string, start: ExecutionStart, notDurable: Reason, signal: AbortSignal): Promise<ExecutionState> {

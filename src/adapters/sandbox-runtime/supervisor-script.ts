@@ -1,3 +1,4 @@
+import type { Reason } from '../../domain/reason.ts';
 import type { ExecutionStart, TerminalSize } from '../../ports/sandbox-executions.ts';
 import {
   enterDirectory, hiddenCommand, isShellVariable, lineWord, maxHiddenBytes, readStart, shellWord, takeHidden,
@@ -10,8 +11,8 @@ const segmentBytes = 4 << 20;
 const tools = ['cat', 'dd', 'mkdir', 'mkfifo', 'rm', 'setsid', 'sleep', 'tail', 'tee', 'wc'];
 
 /**
- * The shell script that runs a command in the sandbox and supervises it, so that the command no longer depends on Skep. Its folder
- * contains:
+ * The shell script that runs a command in the sandbox and supervises it, so that the command no longer depends on Skep. `_skep_go`
+ * becomes the command; everything around it passes on and keeps its input and output. The script's folder contains:
  *
  * - `kept/begun`: the script's process id and start time, and the id of the sandbox's run.
  * - `kept/out.<offset>`, `kept/err.<offset>`: the command's output, from the offset on. `kept/out.done`: the output is complete.
@@ -202,11 +203,24 @@ export interface SupervisorContext {
   readonly codeMark?: string;
 }
 
-/**
- * Returns the command that runs a command durably. The first line of its output (after that of `announce`) is `durable`, `exists` (started
- * before), or `no-terminal` or `attached` with the tools that are missing, or with `full` if the disk is full. If `attached`, it runs the
- * command and keeps nothing.
- */
+/** What the supervisor does with the command. */
+export type SupervisorAnswer =
+  /** It runs the command durably, or did so at an earlier start. */
+  | { readonly kind: 'durable' | 'exists' }
+  /** It runs the command and keeps nothing, or does not run it, because its terminal would need what is missing. */
+  | { readonly kind: 'attached' | 'no-terminal'; readonly missing: Reason };
+
+/** Parses the first line of the supervisor's output. Null if it ended without one. */
+export function parseSupervisorAnswer(line: string | null): SupervisorAnswer {
+  const [kind, ...tools] = line?.split(' ') ?? [];
+  if (kind === 'durable' || kind === 'exists') return { kind };
+  const missing: Reason = tools[0] === 'full' ? { code: 'disk_full' } : { code: 'execution_tools_missing', tools };
+  if (kind === 'attached' || kind === 'no-terminal') return { kind, missing };
+  // The script could not run. Its standard error contains the reason.
+  return { kind: 'attached', missing: { code: 'execution_attached' } };
+}
+
+/** Returns the command that runs a command durably. The first line of its output (after that of `announce`) is the answer. */
 export function supervisorCommand(
   { command, executionId, stdin, tty }: ExecutionStart, context: SupervisorContext, keepsInput = false,
 ): readonly string[] {
