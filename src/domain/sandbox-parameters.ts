@@ -29,15 +29,18 @@ export const parameterLimits = {
 } as const;
 
 /** Returns the spec of one sandbox: the given one with the parameters of the start. Returns the same object if they change nothing. */
-export function applyParameters(spec: SandboxSpec, { env, timeoutMs, resources, secrets }: SandboxParameters): SandboxSpec {
-  if (env === undefined && timeoutMs === undefined && resources === undefined && secrets === undefined) return spec;
+export function applyParameters(spec: SandboxSpec, { metadata: _notInSpec, ...parameters }: SandboxParameters): SandboxSpec {
+  if (Object.values(parameters).every((value) => value === undefined)) return spec;
+  const { env, timeoutMs, resources, secrets, ...unapplied } = parameters;
+  // A parameter that has no effect here does not compile.
+  unapplied satisfies Record<string, never>;
   const { cpus, memoryBytes, pids } = { ...resources };
-  const own = spec.resources;
+  const ofSpec = spec.resources;
   return {
     ...spec,
     initialEnv: { ...spec.initialEnv, ...env },
     secrets: [...new Set([...spec.secrets, ...(secrets ?? [])])],
-    resources: { ...own, cpus: cpus ?? own.cpus, memoryBytes: memoryBytes ?? own.memoryBytes, pids: pids ?? own.pids },
+    resources: { ...ofSpec, cpus: cpus ?? ofSpec.cpus, memoryBytes: memoryBytes ?? ofSpec.memoryBytes, pids: pids ?? ofSpec.pids },
     rest: { ...spec.rest, maxLifeMs: timeoutMs ?? spec.rest.maxLifeMs },
   };
 }
