@@ -74,6 +74,7 @@ export interface ReasonData extends ChangeReasonData, ExecutionReasonData, Param
   unknown_sandbox_spec: { readonly specId: string | null };
   user_id: None;
   sandbox_of_other_user: None;
+  unknown_page: None;
   unknown_option: { readonly options: readonly string[] };
   repository_name: { readonly problem: RepositoryNameProblem };
   sandbox_path: ExternalMessage;

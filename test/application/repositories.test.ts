@@ -101,6 +101,27 @@ describe('a search for repositories', () => {
     for (const repositories of [before, after]) await expect(repositories.search('group', null, first)).rejects.toBe(failure);
   });
 
+  test('finds a match on a late page of a provider while an earlier one fails', async () => {
+    const failure = new Failure('provider_failed', { provider: 'gitlab', reason: { code: 'unreachable' } });
+    const failing = { ...gitlab, searchRepositories: async () => await Promise.reject(failure) };
+    const paths = [...Array.from({ length: 20 }, (_, index) => `acme/shop-${index}`), 'zoo/shop'];
+    const large = createMemoryGitProvider({ name: 'github', hosts: ['github.com'], repositories: paths.map(repository) });
+    const partly = new Repositories([failing, large]);
+    const page = await partly.search('shop', ['zoo/*'], { after: null, limit: 1 });
+    expect(page).toEqual({ items: [], next: expect.any(Object), failures: [{ gitProvider: 'gitlab', failure }] });
+    expect(await searchAll(partly, 'shop', ['zoo/*'], 1)).toEqual(['github.com/zoo/shop']);
+    await expect(partly.search('shop', ['none/*'], first)).rejects.toBe(failure);
+  });
+
+  test('refuses the page of a provider that is gone or can no longer search', async () => {
+    const { next } = await repositories.search('acme', null, { after: null, limit: 1 });
+    const problems = [{ argument: 'after', reason: { code: 'unknown_page' } }];
+    for (const github of [[], [withoutLists(createMemoryGitProvider({ name: 'github' }))]]) {
+      const changed = new Repositories([...github, gitlab]);
+      await expect(changed.search('acme', null, { after: next, limit: 1 })).rejects.toMatchObject({ code: 'invalid_request', context: { problems } });
+    }
+  });
+
   test('fails if no provider can search', async () => {
     await expect(new Repositories([plain]).search('shop', null, first)).rejects.toMatchObject({ code: 'listing_unsupported', context: { provider: 'plain', listing: 'repositories' } });
   });

@@ -126,6 +126,7 @@ const argumentLocations: Readonly<Record<string, string[]>> = {
   ownerId: ['body', 'user_id'],
   timeoutMs: ['body', 'timeout_seconds'],
   expiresInMs: ['body', 'expires_in_seconds'],
+  after: ['query', 'page_id'],
   id: ['path', 'id'],
   path: ['query', 'path'],
   filePath: ['query', 'file_path'],

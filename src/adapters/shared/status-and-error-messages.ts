@@ -50,6 +50,7 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   sandbox_of_other_user: () => 'must be a sandbox of your own user, because a conversation and its sandbox have the same owner',
   user_id: () => 'must be 1 to 100 characters, without control characters, and must not begin with skep:',
   ...argumentReasons,
+  unknown_page: () => 'belongs to a git provider that can no longer be searched; begin with the first page',
   unknown_option: ({ options }) => `must be one of the options that the agent offers: ${options.join(', ')}`,
   repository_name: ({ problem }) => `The repository name must not ${nameProblems[problem]}`,
 

@@ -24,10 +24,23 @@ export interface BranchChoice extends Branch {
   readonly isDefault: boolean;
 }
 
-/** A page of a search. If it has no items, no provider failed. */
+interface SearchFailure {
+  readonly gitProvider: string;
+  readonly failure: AnyFailure;
+}
+
 export interface SearchPage extends Page<RepositoryChoice> {
   /** The providers that failed, so their repositories are missing. */
-  readonly failures: readonly { readonly gitProvider: string; readonly failure: AnyFailure }[];
+  readonly failures: readonly SearchFailure[];
+}
+
+type SearchableProvider = GitProvider & Required<Pick<GitProvider, 'searchRepositories'>>;
+
+/** Where a search continues. */
+interface SearchPosition {
+  readonly provider: SearchableProvider;
+  /** The provider's `next`. Null for its first page. */
+  readonly cursor: string | null;
 }
 
 const providerFailures: ReadonlySet<FailureCode> = new Set([
@@ -96,35 +109,29 @@ export class Repositories {
 
   /**
    * Finds repositories by name, in all providers that can search, one after another. A short or empty page is not always the last one. A
-   * page with items names the providers that failed. Without items, the failure is thrown. Throws `listing_unsupported`, and the failures
-   * of `GitProvider.searchRepositories`.
+   * page names the providers that failed while it was read. If nothing is on it and nothing can follow, the failure is thrown instead.
+   * Throws `listing_unsupported`, `invalid_request` for the page of a provider that is gone, and the failures of
+   * `GitProvider.searchRepositories`.
    */
   async search(
     text: string, patterns: RepositoryPatterns, { after, limit }: PageRequest, signal?: AbortSignal,
   ): Promise<SearchPage> {
-    const providers = this.#providers.filter((provider) => provider.searchRepositories !== undefined);
-    if (providers.length === 0) throw unsupported(this.#providers, 'repositories');
-    let [index, cursor] = after === null ? [0, null] : parseCursor(providers, after);
-    const failures: SearchPage['failures'][number][] = [];
-    for (let pages = 1; ; pages += 1) {
-      const provider = providers[index];
-      let items: readonly RepositoryChoice[] = [];
-      try {
-        const found = await provider?.searchRepositories?.(text, { after: cursor, limit }, signal);
-        if (provider === undefined || found === undefined) return { items, next: null, failures };
-        items = this.#toChoices(provider, found, patterns);
-        cursor = found.next;
-      } catch (failure) {
-        if (provider === undefined || !isFailure(failure) || !providerFailures.has(failure.code)) throw failure;
-        failures.push({ gitProvider: provider.name, failure });
-        cursor = null;
-      }
-      if (cursor === null) index += 1;
-      const next = providers[index];
-      if (items.length === 0 && next !== undefined && pages < maxHostPages) continue;
-      if (items.length === 0 && failures[0] !== undefined) throw failures[0].failure;
-      return { items, next: next === undefined ? null : keyOf(next, cursor), failures };
+    const providers = this.#providers.filter(canSearch);
+    const [first] = providers;
+    if (first === undefined) throw unsupported(this.#providers, 'repositories');
+    let position: SearchPosition | null = after === null ? { provider: first, cursor: null } : parseCursor(providers, after);
+    let items: readonly RepositoryChoice[] = [];
+    const failures: SearchFailure[] = [];
+    for (let pages = 0; position !== null && items.length === 0 && pages < maxHostPages; pages += 1) {
+      const found: SearchFailure | HostPage<ListedRepository> = await searchOne(position, text, limit, signal);
+      if ('failure' in found) failures.push(found);
+      else items = this.#toChoices(position.provider, found.items, patterns);
+      const cursor = 'failure' in found ? null : found.next;
+      position = cursor === null ? nextProvider(providers, position) : { ...position, cursor };
     }
+    const [failed] = failures;
+    if (failed !== undefined && items.length === 0 && position === null) throw failed.failure;
+    return { items, next: position === null ? null : keyOf(position), failures };
   }
 
   /** Lists the branches of a repository. Throws `listing_unsupported`, and the failures of {@link find} and `GitProvider.listBranches`. */
@@ -139,10 +146,13 @@ export class Repositories {
   }
 
   /** Returns the repositories that the caller may see and that have a name. */
-  #toChoices(provider: GitProvider, { items }: HostPage<ListedRepository>, patterns: RepositoryPatterns): readonly RepositoryChoice[] {
-    return items.flatMap(({ path }) => {
-      const name = this.#nameOf(provider, path);
-      return name === null || !this.#isAllowed(provider, path, patterns) ? [] : [{ name, path, gitProvider: provider.name }];
+  #toChoices(
+    provider: GitProvider, found: readonly ListedRepository[], patterns: RepositoryPatterns,
+  ): readonly RepositoryChoice[] {
+    return found.flatMap((repository) => {
+      const name = this.#nameOf(provider, repository.path);
+      const isVisible = name !== null && this.#isAllowed(provider, repository.path, patterns);
+      return isVisible ? [{ ...repository, name, gitProvider: provider.name }] : [];
     });
   }
 
@@ -165,13 +175,36 @@ function unsupported(providers: readonly GitProvider[], listing: 'repositories' 
   return new Failure('listing_unsupported', { provider: providers.map(({ name }) => name).join(', '), listing });
 }
 
+function canSearch(provider: GitProvider): provider is SearchableProvider {
+  return provider.searchRepositories !== undefined;
+}
+
+/** Returns a page of one provider. Throws only what is no failure of the provider, such as the signal's reason. */
+async function searchOne(
+  { provider, cursor }: SearchPosition, text: string, limit: number, signal?: AbortSignal,
+): Promise<HostPage<ListedRepository> | SearchFailure> {
+  try {
+    return await provider.searchRepositories(text, { after: cursor, limit }, signal);
+  } catch (failure) {
+    if (!isFailure(failure) || !providerFailures.has(failure.code)) throw failure;
+    return { gitProvider: provider.name, failure };
+  }
+}
+
+function nextProvider(providers: readonly SearchableProvider[], { provider }: SearchPosition): SearchPosition | null {
+  const next = providers[providers.indexOf(provider) + 1];
+  return next === undefined ? null : { provider: next, cursor: null };
+}
+
 /** Names of providers contain no space. */
-function keyOf({ name }: GitProvider, cursor: string | null): PageKey {
+function keyOf({ provider: { name }, cursor }: SearchPosition): PageKey {
   return { value: 0, id: `${name} ${cursor ?? ''}` };
 }
 
-function parseCursor(providers: readonly GitProvider[], { id }: PageKey): [index: number, cursor: string | null] {
+/** Throws `invalid_request` if the provider of the page can no longer be searched. */
+function parseCursor(providers: readonly SearchableProvider[], { id }: PageKey): SearchPosition {
   const at = id.indexOf(' ');
-  const index = providers.findIndex(({ name }) => name === id.slice(0, at));
-  return [index, id.slice(at + 1) || null];
+  const provider = providers.find(({ name }) => name === id.slice(0, at));
+  if (provider === undefined) throw new Failure('invalid_request', { problems: [{ argument: 'after', reason: { code: 'unknown_page' } }] });
+  return { provider, cursor: id.slice(at + 1) || null };
 }

@@ -37,6 +37,17 @@ test('a search names the git providers that failed beside what was found, and is
   await other.close();
 });
 
+test('a page of a git provider that can no longer be searched is a 422', async () => {
+  const gone = { ...createMemoryGitProvider({ name: 'gone', repositories: ['a/shop', 'b/shop'].map((path) => ({ path, defaultBranch: 'main', files: [] })) }) };
+  const other = await createWorld({ firstProvider: gone });
+  const search = `${repositories}/search?query=shop&limit=1`;
+  const token = encodeURIComponent(String(object(await other.ann('GET', search))['next_page_id']));
+  delete gone.searchRepositories;
+  const { status, body } = await other.ann('GET', `${search}&page_id=${token}`);
+  expect([status, body]).toMatchObject([422, { detail: [{ loc: ['query', 'page_id'], type: 'unknown_page' }] }]);
+  await other.close();
+});
+
 test('branches are listed page by page, with plain or encoded slashes in the repository name', async () => {
   for (const name of ['acme/tea-shop', 'acme%2Ftea-shop', 'git.example.org/acme/tea-shop']) {
     expect(items(await world.ann('GET', `${repositories}/${name}/branches`))).toMatchObject([

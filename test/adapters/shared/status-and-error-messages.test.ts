@@ -41,6 +41,7 @@ const examples: Examples = {
   resource_above_spec: { resource: 'memory_bytes', max: 2_147_483_648 },
   memory_below_minimum: { min: 6_291_456 },
   resources_not_limited: none,
+  unknown_page: none,
   unknown_option: { options: ['allow', 'deny'] },
   repository_name: { problem: 'backslash' },
   sandbox_path: { message: 'must be absolute' },
