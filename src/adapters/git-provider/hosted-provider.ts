@@ -1,21 +1,16 @@
 import { createHash } from 'node:crypto';
 import { sentenceOfFailure } from '../shared/status-and-error-messages.ts';
-import type { PullRequest } from '../../domain/change.ts';
 import { Failure, isFailure, isFailureOf } from '../../domain/failure.ts';
-import type { GitHostFamily } from '../../domain/microagent.ts';
 import type { CheckResult } from '../../ports/check-result.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type {
-  Branch, DirectoryListing, FileContentId, FileQuery, GitProvider, GitRemote, HostPage, HostPageRequest, ListedRepository,
-  PullRequestRequest, RepositoryInfo,
-} from '../../ports/git-provider.ts';
+import type { DirectoryListing, FileContentId, FileQuery, GitProvider, GitRemote, RepositoryInfo } from '../../ports/git-provider.ts';
 import type { ListingCache } from '../../ports/listing-cache.ts';
 import { oidForm } from '../shared/git-process.ts';
 import { KeyedMutex } from '../shared/keyed-mutex.ts';
 import { isUnencryptedRemote } from '../shared/plain-http.ts';
 import type { ProviderFailures } from '../shared/provider-failures.ts';
 import { createSingleFlight, type SingleFlight } from '../shared/single-flight.ts';
-import type { TimeLimit } from '../shared/timeout.ts';
+import { neverAborts, type TimeLimit } from '../shared/timeout.ts';
 import { withBudget } from './retrying-http-client.ts';
 import { createIncrementalListing, type ListingSource, memoized, type Opened, selectFiles } from './incremental-listing.ts';
 import { createJsonCache, createMemoryListingCache } from './listing-caches.ts';
@@ -72,22 +67,23 @@ export function hostedRemote(pagesUrl: string, repository: string, authorization
   return { url: `${pagesUrl}/${path}.git`, authorization };
 }
 
-/** The host-specific part of a provider. The methods end when their signal fires. */
-export interface GitHost {
-  readonly name: string;
-  readonly family: GitHostFamily;
-  readonly hosts: readonly string[];
+/** A method of the port, always called with a signal. */
+type WithSignal<Method extends (...args: never[]) => unknown> = (...args: Required<Parameters<Method>>) => ReturnType<Method>;
+
+type SharedMethod = 'find' | 'remote' | 'searchRepositories' | 'listBranches' | 'openPullRequest';
+
+type SharedMethods = { readonly [M in SharedMethod]: WithSignal<Required<GitProvider>[M]> };
+
+/**
+ * The host-specific part of a provider. The methods end when their signal fires. `openPullRequest` is never called twice at once for one
+ * branch.
+ */
+export interface GitHost extends Pick<GitProvider, 'name' | 'family' | 'hosts'>, SharedMethods {
   readonly failures: ProviderFailures;
   readonly source: ListingSource;
   readonly scope: string;
-  find(repository: string, signal: AbortSignal): Promise<RepositoryInfo>;
-  remote(repository: string, signal: AbortSignal): Promise<GitRemote>;
   /** Returns the content with this id. Null if the repository does not have it. Fails if the response is larger than `maxResponseBytes`. */
   readBlob(repository: string, blobId: string, maxResponseBytes: number, signal: AbortSignal): Promise<Buffer | null>;
-  searchRepositories(text: string, page: HostPageRequest, signal: AbortSignal): Promise<HostPage<ListedRepository>>;
-  listBranches(repository: string, page: HostPageRequest, signal: AbortSignal): Promise<HostPage<Branch>>;
-  /** Never called twice at once for one branch. */
-  openPullRequest(repository: string, request: PullRequestRequest, signal: AbortSignal): Promise<PullRequest>;
   check(signal: AbortSignal): Promise<CheckResult>;
   failureOf(error: unknown, repository: string): unknown;
   /** A sentence about the permissions that the credential needs. */
@@ -104,21 +100,25 @@ export function createHostedProvider(host: GitHost, limit: TimeLimit, options: R
   const finds = createSingleFlight<RepositoryInfo>();
   const reads = createSingleFlight<Buffer | null>();
   const pullRequests = new KeyedMutex();
-  const { ask, share } = createCalls(host, limit);
+  const ask = createAsk(host, limit);
+
+  /** Equal requests share a run. `key` identifies the request within the repository. The time limit is that of the run. */
+  const share = <T>(runs: SingleFlight<T>, repository: string, key: string, caller: AbortSignal | undefined, work: Work<T>): Promise<T> =>
+    runs.join(`${repository}\0${key}`, caller ?? neverAborts, (wanted) => ask(repository, wanted, work));
 
   /** A caller may have joined a run for other files or another directory. Then it needs its own run. */
-  async function list(repository: string, query: FileQuery, signal: AbortSignal): Promise<DirectoryListing> {
+  async function list(repository: string, query: FileQuery, caller: AbortSignal): Promise<DirectoryListing> {
     for (;;) {
-      const opened = await share(listings, repository, '', signal, (within) => listing.list(repository, query, within));
+      const opened = await share(listings, repository, '', caller, (signal) => listing.list(repository, query, signal));
       const selected = selectFiles(opened, query);
       if (selected !== null) return selected;
     }
   }
 
-  async function read(repository: string, { path, blobId }: FileContentId, maxBytes: number, signal?: AbortSignal): Promise<Buffer> {
+  async function read(repository: string, { path, blobId }: FileContentId, maxBytes: number, caller?: AbortSignal): Promise<Buffer> {
     const most = Math.max(maxBytes, minResponseBytes);
-    const readBlob = (within: AbortSignal): Promise<Buffer | null> => host.readBlob(repository, blobId, most, within);
-    const content = oidForm.test(blobId) ? await share(reads, repository, `${blobId} ${most}`, signal, readBlob) : null;
+    const readBlob: Work<Buffer | null> = (signal) => host.readBlob(repository, blobId, most, signal);
+    const content = oidForm.test(blobId) ? await share(reads, repository, `${blobId} ${most}`, caller, readBlob) : null;
     if (content === null) throw new Failure('file_not_found', { path });
     if (content.length > maxBytes) throw host.failures.tooLarge(`${maxBytes} bytes in a file`);
     return content;
@@ -128,19 +128,20 @@ export function createHostedProvider(host: GitHost, limit: TimeLimit, options: R
     name: host.name,
     family: host.family,
     hosts: host.hosts,
-    async listFiles(repository, anyQuery, signal) {
+    async listFiles(repository, anyQuery, caller) {
       const query = memoized(anyQuery);
-      return await limit.run(signal, (within) => list(repository, query, within));
+      // Each run has a time limit. This one is for all runs that the caller needs.
+      return await limit.run(caller, (signal) => list(repository, query, signal));
     },
     readFile: read,
-    find: (repository, signal) => share(finds, repository, '', signal, (within) => host.find(repository, within)),
-    remote: (repository, signal) => limit.run(signal, (within) => host.remote(repository, within)),
-    searchRepositories: (text, page, signal) => ask('', signal, (within) => host.searchRepositories(text, page, within)),
-    listBranches: (repository, page, signal) => ask(repository, signal, (within) => host.listBranches(repository, page, within)),
-    openPullRequest: (repository, request, signal) =>
-      ask(repository, signal, (within) =>
-        pullRequests.runExclusive(`${repository}\0${request.branch}`, () => host.openPullRequest(repository, request, within), within)),
-    check: () => check(host, limit),
+    find: (repository, caller) => share(finds, repository, '', caller, (signal) => host.find(repository, signal)),
+    remote: (repository, caller) => ask(repository, caller, (signal) => host.remote(repository, signal)),
+    searchRepositories: (text, page, caller) => ask('', caller, (signal) => host.searchRepositories(text, page, signal)),
+    listBranches: (repository, page, caller) => ask(repository, caller, (signal) => host.listBranches(repository, page, signal)),
+    openPullRequest: (repository, request, caller) =>
+      ask(repository, caller, (signal) =>
+        pullRequests.runExclusive(`${repository}\0${request.branch}`, () => host.openPullRequest(repository, request, signal), signal)),
+    check: () => check(host, ask),
     async close() {
       limit.close();
       await Promise.all([listings.settled(), finds.settled(), reads.settled(), pullRequests.settled()]);
@@ -148,27 +149,24 @@ export function createHostedProvider(host: GitHost, limit: TimeLimit, options: R
   };
 }
 
-function createCalls(host: GitHost, limit: TimeLimit) {
-  type Run<T> = (signal: AbortSignal) => Promise<T>;
+type Work<T> = (signal: AbortSignal) => Promise<T>;
+type Ask = ReturnType<typeof createAsk>;
 
-  /** Each run has its own time limit and budget. */
-  const ask = <T>(repository: string, signal: AbortSignal | undefined, run: Run<T>): Promise<T> =>
-    limit.run(signal, (within) => withBudget(() => run(within))).catch((error: unknown) => {
+/** Returns a function that runs work with a time limit and a budget of its own, and turns its errors into failures. */
+function createAsk(host: GitHost, limit: TimeLimit) {
+  return async <T>(repository: string, caller: AbortSignal | undefined, work: Work<T>): Promise<T> => {
+    try {
+      return await limit.run(caller, (signal) => withBudget(() => work(signal)));
+    } catch (error) {
       throw host.failureOf(error, repository);
-    });
-  /** Equal calls share a run. `key` identifies the request within the repository. */
-  const share = <T>(
-    flight: SingleFlight<T>, repository: string, key: string, signal: AbortSignal | undefined, run: Run<T>,
-  ): Promise<T> =>
-    limit.run(signal, (caller) => flight.join(`${repository}\0${key}`, caller, (wanted) => ask(repository, wanted, run)));
-  return { ask, share };
+    }
+  };
 }
 
-async function check(host: GitHost, limit: TimeLimit): Promise<CheckResult> {
+async function check(host: GitHost, ask: Ask): Promise<CheckResult> {
   try {
-    return await limit.run(undefined, (signal) => host.check(signal));
-  } catch (error) {
-    const failure = host.failureOf(error, '');
+    return await ask('', undefined, (signal) => host.check(signal));
+  } catch (failure) {
     if (!isFailure(failure)) return { ok: false, detail: 'the check failed' };
     const detail = sentenceOfFailure(failure);
     if (isFailureOf(failure, 'provider_rate_limited')) return { ok: false, detail, refusal: 'rate_limit' };
