@@ -50,7 +50,13 @@ export type AnyProblem =
   | { [C in keyof HttpContexts]: HttpProblem<C> }[keyof HttpContexts]
   | Exclude<AnyFailure, Failure<'invalid_request'>>;
 
-type Rows = { readonly [C in ProblemCode]: readonly [status: number, example: Contexts[C]] };
+/** The resource that the context's `id` and `status` describe. */
+type Resource = 'conversation' | 'execution' | 'key' | 'permission' | 'sandbox';
+type HasResource = { readonly id: unknown } | { readonly status: unknown };
+type Row<Context> = readonly [
+  status: number, example: Context, ...(Context extends HasResource ? [resource: Resource] : [resource?: never])
+];
+type Rows = { readonly [C in ProblemCode]: Row<Contexts[C]> };
 
 const [sandboxId, conversationId] = ['sb-3f9k2m7x', 'conv-8d2n5q1c'];
 const [provider, runtime, repository] = ['github', 'docker', 'acme/shop'];
@@ -63,33 +69,33 @@ const rows: Rows = {
   login_code_invalid: [403, {}],
   not_found: [404, {}],
   repository_not_found: [404, { repository }],
-  key_not_found: [404, { id: 'key-6t4m1z8w' }],
+  key_not_found: [404, { id: 'key-6t4m1z8w' }, 'key'],
   branch_not_found: [404, { repository, branch: 'next' }],
-  sandbox_not_found: [404, { id: sandboxId }],
-  conversation_not_found: [404, { id: conversationId }],
-  permission_not_found: [404, { id: 'perm-5h2j8v4s' }],
+  sandbox_not_found: [404, { id: sandboxId }, 'sandbox'],
+  conversation_not_found: [404, { id: conversationId }, 'conversation'],
+  permission_not_found: [404, { id: 'perm-5h2j8v4s' }, 'permission'],
   file_not_found: [404, { path: '/workspace/notes.md' }],
-  port_not_exposed: [404, { id: sandboxId, port: 5173, exposed: [8000] }],
-  execution_not_found: [404, { id: 'exec-4k2m9x7q' }],
+  port_not_exposed: [404, { id: sandboxId, port: 5173, exposed: [8000] }, 'sandbox'],
+  execution_not_found: [404, { id: 'exec-4k2m9x7q' }, 'execution'],
   method_not_allowed: [405, { allow: ['GET', 'HEAD'] }],
   wrong_file_type: [409, { path: '/workspace', fileType: 'directory' }],
   repository_empty: [409, { repository, branch: 'main' }],
-  sandbox_not_running: [409, { id: sandboxId, status: 'ERROR' }],
-  sandbox_not_paused: [409, { id: sandboxId, status: 'ERROR' }],
-  sandbox_busy: [409, { id: sandboxId, status: 'STARTING' }],
-  sandbox_in_quarantine: [409, { id: sandboxId }],
+  sandbox_not_running: [409, { id: sandboxId, status: 'ERROR' }, 'sandbox'],
+  sandbox_not_paused: [409, { id: sandboxId, status: 'ERROR' }, 'sandbox'],
+  sandbox_busy: [409, { id: sandboxId, status: 'STARTING' }, 'sandbox'],
+  sandbox_in_quarantine: [409, { id: sandboxId }, 'sandbox'],
   proxy_off: [409, {}],
   freeze_unsupported: [409, { runtime }],
-  conversation_not_ready: [409, { id: conversationId, reason: { code: 'start_failed', cause: null } }],
-  conversation_changes_unavailable: [409, { id: conversationId, reason: { code: 'start_commit_missing' } }],
-  conversation_publish_refused: [409, { id: conversationId, branch: 'main', reason: { code: 'default_branch' } }],
+  conversation_not_ready: [409, { id: conversationId, reason: { code: 'start_failed', cause: null } }, 'conversation'],
+  conversation_changes_unavailable: [409, { id: conversationId, reason: { code: 'start_commit_missing' } }, 'conversation'],
+  conversation_publish_refused: [409, { id: conversationId, branch: 'main', reason: { code: 'default_branch' } }, 'conversation'],
   listing_unsupported: [409, { provider, listing: 'branches' }],
   pull_requests_unsupported: [409, { provider: 'local' }],
   pull_request_refused: [409, { provider, repository, branch: 'skep/conv-8d2n5q1c', reason: { code: 'pull_request_forbidden' } }],
   key_name_taken: [409, { name: 'ci' }],
   keys_unsupported: [409, {}],
   idempotency_conflict: [409, { key: 'order-4711' }],
-  input_closed: [409, { id: 'exec-4k2m9x7q' }],
+  input_closed: [409, { id: 'exec-4k2m9x7q' }, 'execution'],
   output_dropped: [410, { oldest: 67_108_864 }],
   precondition_failed: [412, { etag: '"a-1j9k2m3n"' }],
   payload_too_large: [413, { limitBytes: 262_144, sizeBytes: 400_000 }],
@@ -101,8 +107,8 @@ const rows: Rows = {
   execution_limit_reached: [429, { limit: 'executions_per_sandbox', max: 100, retryAfterSeconds: 10 }],
   rate_limited: [429, { limit: 'requests_per_minute', retryAfterSeconds: 12 }],
   internal: [500, { incident: 'inc-7k3p9w2d' }],
-  port_closed: [502, { id: sandboxId, port: 8000 }],
-  port_response_invalid: [502, { id: sandboxId, port: 8000, problem: 'Missing expected CR after header value' }],
+  port_closed: [502, { id: sandboxId, port: 8000 }, 'sandbox'],
+  port_response_invalid: [502, { id: sandboxId, port: 8000, problem: 'Missing expected CR after header value' }, 'sandbox'],
   repository_forbidden: [502, { provider, repository }],
   provider_unauthorized: [502, { provider }],
   provider_failed: [502, { provider, reason: { code: 'server_error', status: 500 } }],
@@ -189,13 +195,9 @@ const shownElsewhere: ReadonlySet<string> = new Set(['action', 'isUnlimited', 'p
  */
 function membersOf({ code, context }: AnyProblem): Readonly<Record<string, unknown>> {
   const members = Object.entries(context).filter(([name]) => !shownElsewhere.has(name));
-  const nameOf = (name: string): string => (name === 'id' || name === 'status' ? `${resourceOf(code)}_${name}` : snakeCase(name));
+  const [, , resource] = rows[code];
+  const nameOf = (name: string): string => (name === 'id' || name === 'status' ? `${resource}_${name}` : snakeCase(name));
   return Object.fromEntries(members.map(([name, value]) => [nameOf(name), value]));
-}
-
-function resourceOf(code: ProblemCode): string {
-  if (code === 'input_closed') return 'execution';
-  return code.startsWith('port_') ? 'sandbox' : (code.split('_')[0] ?? code);
 }
 
 export function exampleBody(code: ProblemCode): unknown {
