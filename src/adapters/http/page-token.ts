@@ -25,17 +25,28 @@ export function pageSchema<T extends z.ZodType>(item: T, id: string) {
     .meta({ id });
 }
 
-/**
- * Returns the requested page of a listing. `listing` names the listing and its order. Throws `invalid_request` for a token of another
- * listing.
- */
+interface PageQuery {
+  readonly page_id?: string | undefined;
+  readonly limit: number;
+}
+
+/** Returns the requested page of a listing. `listing` and the failure are those of {@link pageRequestOf}. */
 export async function readPage<T, R>(
-  { http: { pageTokens } }: RequestContext, listing: string,
-  { page_id: token, limit }: { readonly page_id?: string | undefined; readonly limit: number },
-  read: (request: PageRequest) => Promise<Page<T>>, present: (item: T) => R,
+  context: RequestContext, listing: string, query: PageQuery, read: (request: PageRequest) => Promise<Page<T>>, present: (item: T) => R,
 ) {
-  const after = token === undefined ? null : keyIn(pageTokens.decode(token), listing);
-  const { items, next } = await read({ after, limit });
+  return presentPage(context, listing, await read(pageRequestOf(context, listing, query)), present);
+}
+
+/** `listing` names the listing and its order. Throws `invalid_request` for a token of another listing. */
+export function pageRequestOf(
+  { http: { pageTokens } }: RequestContext, listing: string, { page_id: token, limit }: PageQuery,
+): PageRequest {
+  return { after: token === undefined ? null : keyIn(pageTokens.decode(token), listing), limit };
+}
+
+export function presentPage<T, R>(
+  { http: { pageTokens } }: RequestContext, listing: string, { items, next }: Page<T>, present: (item: T) => R,
+) {
   return {
     items: items.map((item) => present(item)),
     next_page_id: next === null ? null : pageTokens.encode([listing, next.value, next.id]),

@@ -1,9 +1,8 @@
 import { z } from 'zod';
-import type { SearchPage } from '../../../application/repositories/repositories.ts';
 import { sentenceOfFailure } from '../../shared/status-and-error-messages.ts';
 import { text } from '../common-schemas.ts';
 import { gitProviderFailures, operation } from '../operation.ts';
-import { pageQuery, pageSchema, readPage } from '../page-token.ts';
+import { pageQuery, pageRequestOf, pageSchema, presentPage, readPage } from '../page-token.ts';
 import { presenter } from '../presenter.ts';
 
 const repository = z
@@ -45,15 +44,12 @@ export const repositoryOperations = [
     failures: ['listing_unsupported', ...gitProviderFailures],
     handle: async (context, { query }) => {
       const { skep: { repositories }, principal, closed } = context;
-      let failures: SearchPage['failures'] = [];
-      const page = await readPage(context, `repositories/${query.query}`, query, async (request) => {
-        const found = await repositories.search(query.query, principal.repositories ?? null, request, closed);
-        ({ failures } = found);
-        return found;
-      }, presenter(repository));
+      const listing = `repositories/${query.query}`;
+      const request = pageRequestOf(context, listing, query);
+      const page = await repositories.search(query.query, principal.repositories ?? null, request, closed);
       return {
-        ...page,
-        failures: failures.map(({ gitProvider, failure }) => (
+        ...presentPage(context, listing, page, presenter(repository)),
+        failures: page.failures.map(({ gitProvider, failure }) => (
           { git_provider: gitProvider, code: failure.code, detail: sentenceOfFailure(failure) }
         )),
       };
