@@ -85,7 +85,7 @@ export function failureOfFetch(request: CheckoutRequest, exit: GitExit, answerMs
   return meanings.find(([text]) => text.test(stderr))?.[1]() ?? new Corruption('git could not fetch', { cause });
 }
 
-/** Returns what the host wrote about a push that it refused. Empty for a folder of this machine, whose text may have its paths. */
+/** Returns what the host wrote about a refused push. Empty for a local folder, because git's text may then show paths of this machine. */
 export function messageOfHost({ remote }: CheckoutRequest, { stdout, stderr }: GitResult): string {
   if (!isUrl(remote.url)) return '';
   // The standard error is decoded as Latin-1, byte for byte.

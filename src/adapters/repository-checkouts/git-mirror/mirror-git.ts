@@ -31,7 +31,10 @@ export async function writeCertificates(root: string, temporary: string): Promis
 
 export type NetworkOptions = Pick<ResolvedOptions, 'answerMs' | 'root'>;
 
-/** The credential is only in the environment, because others can read arguments, and files stay. Git sends it to this URL only. */
+/**
+ * Returns git's environment for a remote. The credential is passed here, because other users can read arguments, and a file could be left
+ * behind. Git sends it to this URL only.
+ */
 export function networkEnvironment({ url, authorization }: GitRemote, { answerMs, root }: NetworkOptions): NodeJS.ProcessEnv {
   if (!isUrl(url)) return { GIT_ALLOW_PROTOCOL: 'file' };
   const settings = [
