@@ -8,10 +8,11 @@ import type { RepositoryDescription } from './git-repository.ts';
 const start = 1_600_000_000;
 const one: RepositoryDescription = { commits: [{ id: 'first', at: start, files: [['a', '1']] }] };
 
-type ReadPage<T> = (page: HostPageRequest) => Promise<HostPage<T>>;
+/** Undefined if the provider does not have the method. */
+type ReadPage<T> = (page: HostPageRequest) => Promise<HostPage<T>> | undefined;
 
 /** Returns all items of all pages. */
-async function readAll<T>(read: ReadPage<T>, limit = 100): Promise<T[]> {
+export async function readAll<T>(read: ReadPage<T>, limit = 100): Promise<T[]> {
   const items: T[] = [];
   for (let after: string | null | undefined; after !== null; ) {
     const page: HostPage<T> | undefined = await read({ after: after ?? null, limit });

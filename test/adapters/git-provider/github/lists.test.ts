@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { readAll } from '../../../contracts/git-provider-lists.ts';
 import type { RepositoryDescription } from '../../../contracts/git-repository.ts';
 import { rubbish } from '../../../doubles/github/faults.ts';
 import { failureOf, start } from '../support.ts';
@@ -34,13 +35,8 @@ test('a search goes on after the 100 items of a page of GitHub, up to the 1000 t
   const { gitDir = '' } = scene.double.repositories.find('acme/shop')?.repository ?? {};
   for (let index = 0; index < 1050; index += 1) scene.double.repositories.put(`acme/many-${index}`, gitDir);
   const provider = scene.provider();
-  const found: string[] = [];
-  for (let after: string | null | undefined; after !== null; ) {
-    const page = await provider.searchRepositories?.('many', { after: after ?? null, limit: 100 });
-    found.push(...(page?.items ?? []).map(({ path }) => path));
-    after = page?.next ?? null;
-  }
-  expect(found).toEqual(Array.from({ length: 1000 }, (_, index) => `acme/many-${index}`));
+  const found = await readAll((page) => provider.searchRepositories?.('many', page));
+  expect(found.map(({ path }) => path)).toEqual(Array.from({ length: 1000 }, (_, index) => `acme/many-${index}`));
   expect(scene.asked()).toHaveLength(10);
 });
 
@@ -49,12 +45,7 @@ test('branches are requested 100 at a time, whatever the size of the pages', asy
   const names = Array.from({ length: 120 }, (_, index) => `b-${String(index).padStart(3, '0')}`);
   await scene.publish({ ...one, branches: Object.fromEntries(['main', ...names].map((name) => [name, 'first'])) });
   const provider = scene.provider();
-  const seen: string[] = [];
-  for (let after: string | null | undefined; after !== null; ) {
-    const page = await provider.listBranches?.('acme/shop', { after: after ?? null, limit: 70 });
-    seen.push(...(page?.items ?? []).map(({ name }) => name));
-    after = page?.next ?? null;
-  }
-  expect(seen).toEqual([...names, 'main']);
+  const seen = await readAll((page) => provider.listBranches?.('acme/shop', page), 70);
+  expect(seen.map(({ name }) => name)).toEqual([...names, 'main']);
   expect(scene.asked()).toEqual(Array.from({ length: 3 }, () => 'GET /repos/acme/shop/branches'));
 });

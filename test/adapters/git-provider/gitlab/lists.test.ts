@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { createSystemClock } from '../../../../src/adapters/clock/system-clock.ts';
 import { createGitLabProvider } from '../../../../src/adapters/git-provider/gitlab/index.ts';
+import { readAll } from '../../../contracts/git-provider-lists.ts';
 import { failureOf, simple } from '../support.ts';
 import { hostOf, providerOf } from './support.ts';
 
@@ -41,18 +42,9 @@ test('a search and a branch list go on after the 100 items of a page of GitLab',
   const { gitDir = '' } = host.projects.find('acme/shop')?.repository ?? {};
   for (const name of names) host.projects.put(`acme/${name}`, gitDir);
   const provider = providerOf(host);
-  const [found, branches]: [string[], string[]] = [[], []];
-  for (let after: string | null | undefined; after !== null; ) {
-    const page = await provider.searchRepositories?.('b-', { after: after ?? null, limit: 70 });
-    found.push(...(page?.items ?? []).map(({ path }) => path));
-    after = page?.next ?? null;
-  }
-  for (let after: string | null | undefined; after !== null; ) {
-    const page = await provider.listBranches?.('acme/shop', { after: after ?? null, limit: 70 });
-    branches.push(...(page?.items ?? []).map(({ name }) => name));
-    after = page?.next ?? null;
-  }
-  expect(found).toEqual(names.map((name) => `acme/${name}`));
-  expect(branches).toEqual([...names, 'main']);
+  const found = await readAll((page) => provider.searchRepositories?.('b-', page), 70);
+  const branches = await readAll((page) => provider.listBranches?.('acme/shop', page), 70);
+  expect(found.map(({ path }) => path)).toEqual(names.map((name) => `acme/${name}`));
+  expect(branches.map(({ name }) => name)).toEqual([...names, 'main']);
   expect(host.counts()).toMatchObject({ search: 3, branches: 3 });
 });

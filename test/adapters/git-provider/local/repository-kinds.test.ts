@@ -1,8 +1,6 @@
 import { appendFile, mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { readHead } from '../../../../src/adapters/git-provider/local/repository-head.ts';
-import { findRepository } from '../../../../src/adapters/git-provider/local/repository-folder.ts';
 import { agents, everything, failureOf, list, simple, simpleListing, start } from '../support.ts';
 import { bare, gitIn, providerOf, temporaryFolder } from './support.ts';
 
@@ -126,13 +124,6 @@ describe('local-git', () => {
     await mkdir(join(gitDir, 'reftable'));
     await appendFile(join(gitDir, 'config'), '[extensions]\n\trefStorage = reftable\n');
     expect(await failureOf(list(providerOf({ root }), 'shop'))).toMatch(/^provider_failed: .*reftable format/u);
-  });
-
-  test('finds the same head commit as git', async () => {
-    const root = await temporaryFolder();
-    const gitDir = await bare(root, 'shop');
-    const { oid } = await readHead(await findRepository({ root }, 'shop'));
-    expect(oid).toBe(await gitIn(gitDir, 'rev-parse', 'HEAD'));
   });
 });
 
