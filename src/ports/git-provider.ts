@@ -46,8 +46,8 @@ export interface GitRemote {
   readonly authorization: string | null;
 }
 
-/** A repository that a search found. */
-export type ListedRepository = Pick<RepositoryInfo, 'path'>;
+/** A repository that a search of one provider found. */
+export type SearchHit = Pick<RepositoryInfo, 'path'>;
 
 export interface Branch {
   readonly name: string;
@@ -82,8 +82,8 @@ export interface PullRequestRequest extends PullRequestContent {
  * Every method rejects with a `Failure`: `repository_not_found` (it does not exist, or the credential can't see it),
  * `provider_unauthorized`, `provider_rate_limited`, `provider_timeout` (every call has a time limit, which the adapter chooses), or
  * `provider_failed` (anything else: a 5xx status, a corrupt repository). A failure is never an empty list. Every method is idempotent, and
- * all but `openPullRequest` are read-only. Optional methods are capabilities that a host may not have. An option that
- * the host does not have is a reason of the refused call, such as `drafts_unsupported`, and is never ignored.
+ * all but `openPullRequest` are read-only. Optional methods are capabilities that a host may not have. If the host does not support an
+ * option of a call, the call is refused with the reason, such as `drafts_unsupported`. The option is never ignored.
  *
  * If `signal` fires, or has fired before the call, the call rejects with `signal.reason` itself. The caller chooses this value; it is not
  * wrapped in a failure.
@@ -130,7 +130,7 @@ export interface GitProvider {
    * Finds repositories whose name or path contains the text, taken literally and without case. The host decides what else matches, the
    * order, and whether public repositories of others are found. Returns an empty page if nothing matches.
    */
-  searchRepositories?(text: string, page: HostPageRequest, signal?: AbortSignal): Promise<HostPage<ListedRepository>>;
+  searchRepositories?(text: string, page: HostPageRequest, signal?: AbortSignal): Promise<HostPage<SearchHit>>;
 
   /** Lists the branches, sorted by name. An empty repository has none. `repository` is a path that `find` returned. */
   listBranches?(repository: string, page: HostPageRequest, signal?: AbortSignal): Promise<HostPage<Branch>>;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { isFailureOf } from '../../src/domain/failure.ts';
-import type { Branch, HostPage, HostPageRequest, ListedRepository } from '../../src/ports/git-provider.ts';
+import type { Branch, HostPage, HostPageRequest, SearchHit } from '../../src/ports/git-provider.ts';
 import { assertFails } from './contract.ts';
 import type { StageCase } from './git-provider-harness.ts';
 import type { RepositoryDescription } from './git-repository.ts';
@@ -49,7 +49,7 @@ export const listCases: readonly StageCase[] = [
       if (search === undefined) return;
       const names = await Promise.all(['acme/one-shop', 'acme/two-shop', 'acme/three-shop'].map((name) => publish(one, name)));
       for (const limit of [1, 2, 3]) {
-        const found: readonly ListedRepository[] = await readAll((page) => search('shop', page), limit);
+        const found: readonly SearchHit[] = await readAll((page) => search('shop', page), limit);
         assert.deepEqual(found.map(({ path }) => path).toSorted(), names.toSorted());
       }
     },

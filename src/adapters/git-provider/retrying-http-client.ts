@@ -19,7 +19,7 @@ export interface HttpRequest {
   /** Returns the URL that a redirect is followed to, or throws. Without it, redirects are not followed. */
   readonly redirectTarget?: (location: string, from: URL) => URL;
   /** Statuses that the caller can handle. They are returned at once, even if a retry may help. */
-  readonly expects?: readonly number[];
+  readonly acceptedStatuses?: readonly number[];
   /** How large the response may be, in bytes, if that is less than the client's own limit. */
   readonly maxResponseBytes?: number;
 }
@@ -126,7 +126,7 @@ function rethrowUnlessConnectionLost(error: unknown): Error {
 function retryWait(result: HttpResponse | Error, request: HttpRequest, retries: number, clock: Clock): number | null {
   const backOffMs = 200 * 4 ** retries;
   if (result instanceof Error) return backOffMs;
-  if (!temporaryStatuses.has(result.status) || request.expects?.includes(result.status) === true) return null;
+  if (!temporaryStatuses.has(result.status) || request.acceptedStatuses?.includes(result.status) === true) return null;
   const waitMs = retryAfter(result.headers, clock) ?? backOffMs;
   return waitMs > longestRetryWaitMs ? null : Math.max(0, waitMs);
 }

@@ -6,7 +6,7 @@ import { type Caller, userIdOf } from '../../domain/principal.ts';
 import type { SandboxParameters } from '../../domain/sandbox-parameters.ts';
 import type { ClaimOutcome, IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import type { RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
-import type { FoundRepository, RepositoryPatterns } from '../repositories/repositories.ts';
+import type { RepositoryPatterns, ResolvedRepository } from '../repositories/repositories.ts';
 import type { ConversationUseCaseDeps } from './conversations.ts';
 import { getConversation, type ConversationView } from './get-conversation.ts';
 
@@ -119,7 +119,7 @@ async function toConversation(
 }
 
 /** Throws if the branch can't be checked out, before anything is started for it. */
-async function checkBranch(checkouts: RepositoryCheckouts, { provider, path }: FoundRepository, branch: string): Promise<void> {
+async function checkBranch(checkouts: RepositoryCheckouts, { provider, path }: ResolvedRepository, branch: string): Promise<void> {
   const remote = await provider.remote(path);
   // The adapter limits the time.
   await checkouts.checkBranch({ provider: provider.name, repository: path, remote, branch }, new AbortController().signal);

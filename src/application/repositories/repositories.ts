@@ -2,19 +2,21 @@ import { type AnyFailure, Failure, type FailureCode, isFailure } from '../../dom
 import type { RepositoryLocation } from '../../domain/conversation.ts';
 import { matchesRepository, parseRepositoryName } from '../../domain/repository-name.ts';
 import type { Page, PageKey, PageRequest } from '../../domain/page.ts';
-import type { Branch, GitProvider, HostPage, ListedRepository, RepositoryInfo } from '../../ports/git-provider.ts';
+import type { Branch, GitProvider, HostPage, RepositoryInfo, SearchHit } from '../../ports/git-provider.ts';
 
+/** Where a repository is, if it exists. */
 export interface LocatedRepository {
   readonly provider: GitProvider;
   readonly path: string;
 }
 
-export interface FoundRepository extends RepositoryInfo {
+/** A repository as its provider knows it. */
+export interface ResolvedRepository extends RepositoryInfo {
   readonly provider: GitProvider;
 }
 
-/** A repository that the caller can choose. */
-export interface RepositoryChoice extends ListedRepository {
+/** A repository that a search found and the caller may see. */
+export interface SearchResult extends SearchHit {
   /** {@link Repositories.locate} finds the repository by this name. */
   readonly name: string;
   readonly gitProvider: string;
@@ -29,7 +31,7 @@ interface SearchFailure {
   readonly failure: AnyFailure;
 }
 
-export interface SearchPage extends Page<RepositoryChoice> {
+export interface SearchPage extends Page<SearchResult> {
   /** The providers that failed, so their repositories are missing. */
   readonly failures: readonly SearchFailure[];
 }
@@ -92,16 +94,16 @@ export class Repositories {
   }
 
   /** Throws the failures of `GitProvider.find`, and `repository_not_found` if no pattern matches the path that the provider returns. */
-  async find(name: string, patterns: RepositoryPatterns, signal?: AbortSignal): Promise<FoundRepository> {
+  async find(name: string, patterns: RepositoryPatterns, signal?: AbortSignal): Promise<ResolvedRepository> {
     return await this.#find(this.#locate(name), patterns, signal);
   }
 
   /** Like {@link find}, for a repository that was found before. It may have another path now. */
-  async findAgain(location: RepositoryLocation, patterns: RepositoryPatterns, signal?: AbortSignal): Promise<FoundRepository> {
+  async findAgain(location: RepositoryLocation, patterns: RepositoryPatterns, signal?: AbortSignal): Promise<ResolvedRepository> {
     return await this.#find(this.atLocation(location), patterns, signal);
   }
 
-  async #find({ provider, path }: LocatedRepository, patterns: RepositoryPatterns, signal?: AbortSignal): Promise<FoundRepository> {
+  async #find({ provider, path }: LocatedRepository, patterns: RepositoryPatterns, signal?: AbortSignal): Promise<ResolvedRepository> {
     const found = await provider.find(path, signal);
     if (!this.#isAllowed(provider, found.path, patterns)) throw new Failure('repository_not_found', { repository: path });
     return { ...found, provider };
@@ -120,12 +122,12 @@ export class Repositories {
     const [first] = providers;
     if (first === undefined) throw unsupported(this.#providers, 'repositories');
     let position: SearchPosition | null = after === null ? { provider: first, cursor: null } : parseCursor(providers, after);
-    let items: readonly RepositoryChoice[] = [];
+    let items: readonly SearchResult[] = [];
     const failures: SearchFailure[] = [];
     for (let pages = 0; position !== null && items.length === 0 && pages < maxHostPages; pages += 1) {
-      const found: SearchFailure | HostPage<ListedRepository> = await searchOne(position, text, limit, signal);
+      const found: SearchFailure | HostPage<SearchHit> = await searchOne(position, text, limit, signal);
       if ('failure' in found) failures.push(found);
-      else items = this.#toChoices(position.provider, found.items, patterns);
+      else items = this.#toResults(position.provider, found.items, patterns);
       const cursor = 'failure' in found ? null : found.next;
       position = cursor === null ? nextProvider(providers, position) : { ...position, cursor };
     }
@@ -146,9 +148,7 @@ export class Repositories {
   }
 
   /** Returns the repositories that the caller may see and that have a name. */
-  #toChoices(
-    provider: GitProvider, found: readonly ListedRepository[], patterns: RepositoryPatterns,
-  ): readonly RepositoryChoice[] {
+  #toResults(provider: GitProvider, found: readonly SearchHit[], patterns: RepositoryPatterns): readonly SearchResult[] {
     return found.flatMap((repository) => {
       const name = this.#nameOf(provider, repository.path);
       const isVisible = name !== null && this.#isAllowed(provider, repository.path, patterns);
@@ -182,7 +182,7 @@ function canSearch(provider: GitProvider): provider is SearchableProvider {
 /** Returns a page of one provider. Throws only what is no failure of the provider, such as the signal's reason. */
 async function searchOne(
   { provider, cursor }: SearchPosition, text: string, limit: number, signal?: AbortSignal,
-): Promise<HostPage<ListedRepository> | SearchFailure> {
+): Promise<HostPage<SearchHit> | SearchFailure> {
   try {
     return await provider.searchRepositories(text, { after: cursor, limit }, signal);
   } catch (failure) {

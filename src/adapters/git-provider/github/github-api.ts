@@ -9,12 +9,12 @@ import { failed, failureOf, failures, parseResponse, refusal, ssoRequired, TooHe
 import type { ResolvedOptions } from './github-provider.ts';
 
 /** A request that may be repeated: it only reads, or the caller handles an earlier success. */
-export interface Call extends Pick<HttpRequest, 'expects' | 'maxResponseBytes'> {
+export interface Call extends Pick<HttpRequest, 'acceptedStatuses' | 'maxResponseBytes'> {
   /** A method and a URL template in Octokit's form. Octokit encodes the values. */
   readonly route: string;
   readonly parameters?: Readonly<Record<string, unknown>>;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Follows the redirect of a renamed repository. Other redirects are failures, unless they are expected. */
+  /** Follows the redirect of a renamed repository. Other redirects are failures, unless their status is accepted. */
   readonly follow?: boolean;
   /** As the header `x-ratelimit-resource` names it (GitHub's page about the rate limits of its REST API). Default: `core`. */
   readonly resource?: 'core' | 'search' | 'graphql';
@@ -69,12 +69,12 @@ export function createGitHubApi(options: ResolvedOptions, limit: TimeLimit) {
       };
       const begunAt = clock.now();
       const response = await ask();
-      if (options.app === undefined || response?.status !== 401) return accept(response, policy.expects);
+      if (options.app === undefined || response?.status !== 401) return accept(response, policy.acceptedStatuses);
       // The token can be revoked before it expires. Requests that were sent before the replacement share it.
       if (refresh.at < begunAt - refreshEveryMs) refresh = { at: clock.now(), done: authenticate(octokit, neverAborts, true) };
-      else if (refresh.at < begunAt) return accept(response, policy.expects);
+      else if (refresh.at < begunAt) return accept(response, policy.acceptedStatuses);
       await refresh.done;
-      return accept(await ask(), policy.expects);
+      return accept(await ask(), policy.acceptedStatuses);
     },
     /** Stops the requests of the rate limit of a GraphQL response until it is over, and returns the failure for it. */
     rateLimited({ headers }: HttpResponse): Error {
@@ -117,10 +117,10 @@ function toFetchResponse({ status, headers, text }: HttpResponse): Response {
   return new Response(hasBody ? text : null, { status, headers });
 }
 
-function accept(response: HttpResponse | null, expects: readonly number[] = []): HttpResponse {
+function accept(response: HttpResponse | null, acceptedStatuses: readonly number[] = []): HttpResponse {
   if (response === null) throw failed({ code: 'unreachable' });
   const { status, headers } = response;
-  if ((status >= 200 && status < 300) || expects.includes(status)) return response;
+  if ((status >= 200 && status < 300) || acceptedStatuses.includes(status)) return response;
   throw refusal(status, headers);
 }
 
@@ -169,7 +169,7 @@ const forbiddenTypes: ReadonlySet<string | undefined> = new Set(['FORBIDDEN', 'I
 export function createAskGraphql(api: GitHubApi, url: string) {
   return async ({ text, variables, what }: GraphqlQuery, signal: AbortSignal): Promise<{ data: unknown; errors: GraphqlErrors }> => {
     const parameters = { query: text, variables };
-    const response = await api.send({ route: `POST ${url}`, parameters, resource: 'graphql', expects: heavyStatuses }, signal);
+    const response = await api.send({ route: `POST ${url}`, parameters, resource: 'graphql', acceptedStatuses: heavyStatuses }, signal);
     if (heavyStatuses.includes(response.status)) throw new TooHeavy(response.status);
     const { data, errors = [] } = parseResponse(GraphqlResponse, response.text, what);
     if (errors.some(({ type }) => rateLimitTypes.has(type))) throw api.rateLimited(response);

@@ -32,7 +32,7 @@ export async function openGitHubPullRequest(
 
   /** Throws if the host refuses. With `mayExist`, returns the 422 which reports that the pull request to create exists already. */
   async function send(route: string, parameters: Readonly<Record<string, unknown>>, { mayExist = false } = {}): Promise<HttpResponse> {
-    const response = await api.send({ route, parameters: { ...name, ...parameters }, expects: [403, 404, 422] }, signal);
+    const response = await api.send({ route, parameters: { ...name, ...parameters }, acceptedStatuses: [403, 404, 422] }, signal);
     const { status, text } = response;
     const cause = new Error(`status ${status}`);
     // The repository was just found, so a 404 is about the pull requests too.

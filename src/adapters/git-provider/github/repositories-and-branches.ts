@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Branch, HostPage, HostPageRequest, ListedRepository } from '../../../ports/git-provider.ts';
+import type { Branch, HostPage, HostPageRequest, SearchHit } from '../../../ports/git-provider.ts';
 import { itemsPerHostPage, pageOfHost } from '../paging.ts';
 import { linkIn, Oid } from '../response-fields.ts';
 import type { GitHubApi } from './github-api.ts';
@@ -22,12 +22,13 @@ const maxFound = 1000;
 /** Makes one request. Searches the names of all visible repositories, including public repositories of others. */
 export async function searchGitHub(
   api: GitHubApi, query: string, page: HostPageRequest, signal: AbortSignal,
-): Promise<HostPage<ListedRepository>> {
+): Promise<HostPage<SearchHit>> {
   const q = searchQuery(query);
   if (q === null) return { items: [], next: null };
   return await pageOfHost(page, async (number) => {
     const parameters = { q, per_page: itemsPerHostPage, page: number };
-    const { status, text } = await api.send({ route: 'GET /search/repositories', parameters, resource: 'search', expects: [422] }, signal);
+    const call = { route: 'GET /search/repositories', parameters, resource: 'search', acceptedStatuses: [422] } as const;
+    const { status, text } = await api.send(call, signal);
     // The owner does not exist, or is not visible.
     if (status === 422 && /cannot be searched/iu.test(text)) return { items: [], hasNext: false };
     const { total_count: total, incomplete_results: isCutOff, items } = parseResponse(SearchResponse, text, 'a search');
@@ -52,7 +53,7 @@ export async function listGitHubBranches(
   return await pageOfHost(page, async (number) => {
     const route = 'GET /repos/{owner}/{repo}/branches';
     const parameters = { ...parseName(repository), per_page: itemsPerHostPage, page: number };
-    const { status, headers, text } = await api.send({ route, parameters, expects: [404], follow: true }, signal);
+    const { status, headers, text } = await api.send({ route, parameters, acceptedStatuses: [404], follow: true }, signal);
     if (status === 404) throw notFound(repository);
     return { items: parseResponse(BranchesResponse, text, 'the branches'), hasNext: linkIn(headers, 'next') !== null };
   });

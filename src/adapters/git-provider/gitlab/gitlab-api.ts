@@ -22,15 +22,15 @@ interface MergeRequestText {
   readonly description: string;
 }
 
-export type ApiFor = ReturnType<typeof createGitLabApi>;
-export type GitLabApi = ReturnType<ApiFor>;
+export type GitLabApiFactory = ReturnType<typeof createGitLabApiFactory>;
+export type GitLabApi = ReturnType<GitLabApiFactory>;
 
 type Send = (endpoint: string, query: string, more?: Omit<HttpRequest, 'url' | 'headers'>) => Promise<HttpResponse>;
 
 /**
  * Returns a factory of APIs whose requests end when a signal fires. gitbeaker builds the requests, and the shared HTTP client sends them.
  */
-export function createGitLabApi(options: ResolvedOptions) {
+export function createGitLabApiFactory(options: ResolvedOptions) {
   const { host, token, clock } = options;
   const http = createHttpClient({
     ...options,

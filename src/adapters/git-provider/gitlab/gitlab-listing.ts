@@ -2,11 +2,11 @@ import { parseRepositoryName } from '../../../domain/repository-name.ts';
 import { itemsPerHostPage } from '../paging.ts';
 import { type Head, type ListingSource, prefixOf, type TreeFile } from '../incremental-listing.ts';
 import type { Commit, HeadCommit, Page, PageName } from './gitlab-responses.ts';
-import type { ApiFor, GitLabApi, ProjectName } from './gitlab-api.ts';
+import type { GitLabApi, GitLabApiFactory, ProjectName } from './gitlab-api.ts';
 import { failed, isContentMissing, isDirectoryMissing, notFound, ErrorResponse, tooLarge } from './gitlab-failures.ts';
 
 /** Lists directories on GitLab, with requests for the head, for each page of the tree, and for the history of each file. */
-export function createGitLabListing(apiFor: ApiFor, maxFiles: number): ListingSource {
+export function createGitLabListing(apiFor: GitLabApiFactory, maxFiles: number): ListingSource {
   return {
     readHead: (repository, _, signal) => readHead(apiFor(signal), repository),
     async open({ repository, head: known, earlier, directoryOf }, signal) {

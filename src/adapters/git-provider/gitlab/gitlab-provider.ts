@@ -5,7 +5,7 @@ import {
   basicAuthorization, cacheScope, createHostedProvider, type GitHostOptions, hostDefaults, hostedRemote, requireEncryption,
 } from '../hosted-provider.ts';
 import { infoOf } from './gitlab-responses.ts';
-import { createGitLabApi, type GitLabApi } from './gitlab-api.ts';
+import { createGitLabApiFactory, type GitLabApi } from './gitlab-api.ts';
 import { failureOf, failures, isContentMissing, providerName, ErrorResponse, rethrowForbidden } from './gitlab-failures.ts';
 import { createGitLabListing, requireProjectName } from './gitlab-listing.ts';
 import { openGitLabMergeRequest } from './gitlab-merge-requests.ts';
@@ -15,7 +15,7 @@ export function createGitLabProvider(options: GitLabOptions): GitProvider {
   const resolved = resolveOptions(options);
   const { host, token, clock, timeoutMs, maxFiles } = resolved;
   const limit = createTimeLimit(clock, timeoutMs, failures);
-  const apiFor = createGitLabApi(resolved);
+  const apiFor = createGitLabApiFactory(resolved);
 
   return createHostedProvider(
     {

@@ -1,4 +1,4 @@
-import type { Branch, HostPage, HostPageRequest, ListedRepository } from '../../../ports/git-provider.ts';
+import type { Branch, HostPage, HostPageRequest, SearchHit } from '../../../ports/git-provider.ts';
 import { pageOfHost } from '../paging.ts';
 import type { GitLabApi } from './gitlab-api.ts';
 import { rethrowForbidden } from './gitlab-failures.ts';
@@ -7,7 +7,7 @@ import { requireProjectName } from './gitlab-listing.ts';
 /** Makes one request. Searches the paths of all visible projects, or only of those that the credential's user is a member of. */
 export async function searchGitLab(
   api: GitLabApi, text: string, onlyOfMember: boolean, page: HostPageRequest,
-): Promise<HostPage<ListedRepository>> {
+): Promise<HostPage<SearchHit>> {
   return await pageOfHost(page, async (number) => {
     const { items, next } = await api.search(text, onlyOfMember, number).catch(rethrowForbidden);
     return { items: items.map(({ path_with_namespace: path }) => ({ path })), hasNext: next !== null };

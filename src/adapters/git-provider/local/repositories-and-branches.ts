@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isFailure } from '../../../domain/failure.ts';
 import { parseRepositoryName } from '../../../domain/repository-name.ts';
-import type { Branch, HostPage, HostPageRequest, ListedRepository } from '../../../ports/git-provider.ts';
+import type { Branch, HostPage, HostPageRequest, SearchHit } from '../../../ports/git-provider.ts';
 import { requireSuccess, failed, tooLarge } from './local-git-failures.ts';
 import type { ResolvedOptions } from './local-git-provider.ts';
 import { type LocalRepository, openRoot, repositoryAt, type RootFolder, type ServedFolder } from './repository-folder.ts';
@@ -10,7 +10,7 @@ import { type LocalRepository, openRoot, repositoryAt, type RootFolder, type Ser
 /** Finds the repositories whose path contains the text, in any case. */
 export async function searchLocal(
   served: ServedFolder, query: string, page: HostPageRequest, signal: AbortSignal,
-): Promise<HostPage<ListedRepository>> {
+): Promise<HostPage<SearchHit>> {
   const wanted = query.toLowerCase();
   const paths = (await listRepositories(served, signal)).filter((path) => path.toLowerCase().includes(wanted));
   return pageAfter(paths.map((path) => ({ path })), ({ path }) => path, page);
