@@ -136,7 +136,7 @@ quarantine: { keep_for: 3d }
   test.each([
     ['SKEP_API_KEY', 'too-short-hush', 'is shorter than 16 characters'],
     ['SKEP_LOCAL_GIT_ROOT', '/no/such/folder', 'is "/no/such/folder", which is not a folder'],
-    ['SKEP_GIT_PROVIDERS', 'local,svn', 'is "local,svn", which has "svn", which is not a known provider'],
+    ['SKEP_GIT_PROVIDERS', 'local,svn', 'has an entry that is "svn", which is not a known provider'],
     ['SKEP_DOCKER_PUBLISH_ADDRESS', 'localhost', 'is "localhost", which is not an IP address'],
     ['SKEP_DOCKER_URL_HOST', 'http://a', 'is "http://a", which is not a host name or address'],
     ['SKEP_PUBLIC_URL', 'http://u:p@skep.example.com', 'has credentials, a query or a fragment'],

@@ -87,11 +87,15 @@ export function mistakesIn(schema: z.ZodType, value: object): readonly Mistake[]
   const { error } = schema.safeParse(value, { error: () => '', reportInput: true });
   return (error?.issues ?? []).flatMap(ofAlternative).flatMap((issue) => {
     const [key] = issue.path;
-    // A setting is reported as one value, even if it is a list.
-    const path = key !== undefined && isSetting(key) ? [key] : issue.path;
+    const isOfSetting = key !== undefined && isSetting(key);
+    // A setting is reported as one field, even if it is a list.
+    const path = isOfSetting ? [key] : issue.path;
+    const isEntry = path.length < issue.path.length;
     if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => unknownField(schema, path, key));
     const { isSecret } = fieldAt(schema, path);
-    const problem = problemOf(issue, path === issue.path ? issue.input : Reflect.get(value, String(key)), isSecret);
+    // The schema of a setting may have changed its value before it found the mistake.
+    const written = isOfSetting && !isEntry ? Reflect.get(value, String(key)) : issue.input;
+    const problem = `${isEntry ? 'has an entry that ' : ''}${problemOf(issue, written, isSecret)}`;
     // For a wrong key, the form of its mapping is reported.
     return issue.code === 'invalid_key' ? { path, problem, form: fieldAt(schema, path.slice(0, -1)).form } : { path, problem };
   });

@@ -40,7 +40,10 @@ export const orUnlimited = <Input>(limit: z.ZodType<number, Input>) =>
 function quantity(
   name: 'duration' | 'size', units: Readonly<Record<string, number>>, max: { readonly value: number; readonly problem: string } | null,
 ): z.ZodType<number, string> {
-  const message = (input: unknown): string => (/^\d+(\.\d+)?$/.test(String(input).trim()) ? 'has no unit' : `is not a ${name}`);
+  const message = (input: unknown): string => {
+    const isNumber = typeof input === 'number' || (typeof input === 'string' && /^\d+(\.\d+)?$/.test(input.trim()));
+    return isNumber ? 'has no unit' : `is not a ${name}`;
+  };
   return z.string({ error: ({ input }) => message(input) }).transform((input, context) => {
     const value = parseQuantity(input, units);
     const isAboveMax = value !== null && max !== null && value > max.value;

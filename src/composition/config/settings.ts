@@ -17,7 +17,8 @@ const hostName = z.string().regex(/^[A-Za-z0-9.:_-]+$/, 'is not a host name or a
 const path = notEmpty.transform((text) => (text === '~' || text.startsWith('~/') ? homedir() + text.slice(1) : text));
 const folder = path.refine((text) => statSync(text, { throwIfNoEntry: false })?.isDirectory() === true, 'is not a folder');
 const integer = (min: number, max: number) =>
-  z.coerce.string().regex(/^\d+$/, 'is not a whole number').transform(Number)
+  z.union([z.string(), z.number().transform(String)], { error: 'is not a whole number' })
+    .pipe(z.string().regex(/^\d+$/, 'is not a whole number')).transform(Number)
     .pipe(z.number().min(min, `is below ${min}`).max(max, `is above ${max}`));
 const appNumber = integer(1, Number.MAX_SAFE_INTEGER).optional();
 const apiKey = z.string()
@@ -29,14 +30,14 @@ const product = z.string().regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, 'is not a lower-c
 const gitProviderNames = ['github', 'gitlab', 'local'] as const;
 const names = z.string().transform((text) => text.split(',').map((name) => name.trim()));
 const listOf = <Entry extends string>(entry: z.ZodType<Entry, string>) =>
-  z.union([names, z.array(z.string())], { error: 'is not a list' }).pipe(z.array(entry).min(1, 'is empty'));
-const providerName = z.enum(gitProviderNames, { error: ({ input }) => `has ${JSON.stringify(input)}, which is not a known provider` });
+  z.union([names, z.array(z.string())]).pipe(z.array(entry).min(1));
+const providerName = z.enum(gitProviderNames, { error: 'is not a known provider' });
 const providers = listOf(providerName).refine((names) => new Set(names).size === names.length, 'names a provider twice');
 const runtime = z.enum(['auto', 'docker', 'process'], { error: 'is not a known runtime' });
 const logLevel = z.enum(['debug', 'info', 'warn', 'error', 'silent'], { error: 'is not a log level' });
-const origin = z.string().refine((text) => URL.canParse(text) && new URL(text).origin === text, 'has an entry that is not an origin');
+const origin = z.string().refine((text) => URL.canParse(text) && new URL(text).origin === text, 'is not an origin');
 const proxyNames = ['loopback', 'linklocal', 'uniquelocal'] as const;
-const proxy = z.union([z.enum(proxyNames), z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], { error: 'has an entry that is not an address' });
+const proxy = z.union([z.enum(proxyNames), z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], { error: 'is not an address' });
 /** Returns true for an address that Docker's client accepts. A bare `host:port` means `tcp`. */
 function isEngineAddress(text: string): boolean {
   const url = URL.parse(text.includes('://') ? text : `tcp://${text}`);
