@@ -2,7 +2,8 @@ import { Agent, type ClientRequestArgs } from 'node:http';
 import { connect, type NetConnectOpts, type Socket } from 'node:net';
 import type { OpenPort, PortVisitor } from '../../application/sandboxes/sandboxes.ts';
 import type { Skep } from '../../application/skep.ts';
-import { Failure, isFailureOf } from '../../domain/failure.ts';
+import { portRefusalOf } from '../../application/sandboxes/sandbox-ports.ts';
+import { Failure } from '../../domain/failure.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 
 /** The interval in which open connections are checked: whether their credential still works, and whether to record activity. */
@@ -111,8 +112,7 @@ export class Connections {
       await this.#skep.sandboxes.authorizePort(id, port, visitor);
       return true;
     } catch (error) {
-      const refusals = ['unauthorized', 'forbidden', 'sandbox_not_found', 'port_not_exposed'] as const;
-      if (refusals.some((code) => isFailureOf(error, code))) return false;
+      if (portRefusalOf(error)?.endsConnections === true) return false;
       throw error;
     }
   }

@@ -31,14 +31,17 @@ export interface Visitor extends PortVisitor {
   readonly client: string;
   /** The link that the visitor used; null if it used none. */
   readonly grant: Grant | null;
-  /** The visitor's key once it is identified. Null if there is none, or only the key of the sandbox. */
-  caller: Principal | null;
   /** The visitor for later checks, which do not count as login attempts. The id is the same for all visitors with the same credential. */
   readonly forRechecks: PortVisitor & { readonly id: string };
 }
 
-/** Reads the visitor's credential. A key in `X-Session-API-Key` comes first, then a link or its cookie, then `Authorization: Bearer`. */
-export function visitorOf(deps: VisitorDeps, request: IncomingMessage, target: PortTarget): Visitor {
+/**
+ * Reads the visitor's credential. A key in `X-Session-API-Key` comes first, then a link or its cookie, then `Authorization: Bearer`. Calls
+ * `identified` with the owner of a valid credential when it is known. A visitor with the key of the sandbox has none.
+ */
+export function visitorOf(
+  deps: VisitorDeps, request: IncomingMessage, target: PortTarget, identified: (principal: Principal) => void,
+): Visitor {
   const client = proxyAddress(request, deps.isTrusted);
   const grant = headerOf(request, 'x-session-api-key') === null ? grantOf(deps, request, target) : null;
   const key = grant === null ? keyOf(request) : null;
@@ -48,15 +51,15 @@ export function visitorOf(deps: VisitorDeps, request: IncomingMessage, target: P
   // A wrong bearer token may be for the program in the sandbox.
   const isForSkep = key !== null && key !== bearerOf(request);
   const id = grant === null ? `key ${key ?? ''}` : `link ${grant.digest} ${grant.expiresAt}`;
-  const isLogin = (isNeeded: boolean): boolean => grant === null && (isNeeded || isForSkep);
   return {
     client,
     key,
     grant,
-    caller: null,
-    async identify(isNeeded) {
-      this.caller = await (isLogin(isNeeded) ? deps.authenticator.authenticate({ ip: client }, key) : identifyAgain());
-      return this.caller;
+    async identify({ isPublic }) {
+      const isLogin = grant === null && (!isPublic || isForSkep);
+      const principal = await (isLogin ? deps.authenticator.authenticate({ ip: client }, key) : identifyAgain());
+      identified(principal);
+      return principal;
     },
     forRechecks: { id, key, identify: identifyAgain },
   };

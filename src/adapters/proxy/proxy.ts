@@ -1,13 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import proxyAddress from 'proxy-addr';
+import { portRefusalOf } from '../../application/sandboxes/sandbox-ports.ts';
 import type { OpenPort } from '../../application/sandboxes/sandboxes.ts';
 import type { Skep } from '../../application/skep.ts';
 import { Failure, isFailure } from '../../domain/failure.ts';
+import type { Principal } from '../../domain/principal.ts';
 import { exposedPort } from '../../domain/sandbox.ts';
 import { Authenticator, clientAddress } from '../http/authentication.ts';
 import { createPortTokens } from '../http/port-links.ts';
-import { HttpProblem, type ProblemCode, problemOf } from '../http/problems.ts';
+import { HttpProblem, problemOf } from '../http/problems.ts';
 import { keyFields } from '../http/request-log.ts';
 import { shuttingDown } from '../../application/skep.ts';
 import { isWebSocketRequest } from '../http/web-socket.ts';
@@ -37,6 +39,14 @@ export function createProxy(skep: Skep, options: ProxyOptions): Proxy {
   return new PortRequests(skep, options);
 }
 
+/** A request to a port, with what is known of its sender. */
+interface Visit {
+  readonly target: PortTarget;
+  readonly visitor: Visitor;
+  /** The owner of the visitor's valid credential, for the log. Null until it is known, or if there is none. */
+  principal: Principal | null;
+}
+
 class PortRequests implements Proxy {
   readonly #skep: Skep;
   readonly #options: ProxyOptions;
@@ -63,17 +73,16 @@ class PortRequests implements Proxy {
   readonly handleUpgrade: Proxy['handleUpgrade'] = (request, socket, head) => void this.#upgrade(request, socket, head);
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    let visitor: Visitor | null = null;
+    const visit = this.#visitOf(request);
     try {
-      const target = this.#requireTarget(request);
-      // Read first, because forwarding removes the credentials from the request.
-      visitor = visitorOf(this.#visitorDeps, request, target);
-      const redirect = await this.#redirectOf(request, target, visitor);
+      if (this.#isDraining) throw shuttingDown;
+      if (visit === null) throw new HttpProblem('not_found', {});
+      const redirect = await this.#redirectOf(request, visit);
       if (redirect !== null) sendResponse(response, redirect);
-      else await this.#forward(request, response, target, visitor);
+      else await this.#forward(request, response, visit);
     } catch (error) {
       if (response.headersSent || response.destroyed) response.destroy();
-      else sendResponse(response, this.#responseTo(request, error, visitor));
+      else sendResponse(response, this.#responseTo(request, error, visit));
     }
   }
 
@@ -84,17 +93,18 @@ class PortRequests implements Proxy {
     socket.once('finish', () => socket.destroy());
     this.#sockets.add(socket);
     socket.once('close', () => this.#sockets.delete(socket));
-    let visitor: Visitor | null = null;
-    const refuse = (error: unknown): void => writeResponse(socket, this.#responseTo(request, error, visitor));
+    const visit = this.#visitOf(request);
+    const refuse = (error: unknown): void => writeResponse(socket, this.#responseTo(request, error, visit));
     try {
-      if (request.method !== 'GET' || !isWebSocketRequest(request)) throw new HttpProblem('not_found', {});
-      const target = this.#requireTarget(request);
-      visitor = visitorOf(this.#visitorDeps, request, target);
+      const isWebSocket = request.method === 'GET' && isWebSocketRequest(request);
+      if (isWebSocket && this.#isDraining) throw shuttingDown;
+      if (!isWebSocket || visit === null) throw new HttpProblem('not_found', {});
+      const { target, visitor } = visit;
       const opened = await this.#skep.sandboxes.openPort(target.sandboxId, target.port, visitor);
       const close = this.#connections.open(opened, target.port, visitor.forRechecks, () => socket.destroy());
       socket.once('close', close);
       if (socket.destroyed) return close();
-      const forwarded = await this.#forwardedRequest(request, target, visitor, opened, true);
+      const forwarded = await this.#forwardedRequest(request, visit, opened, true);
       if (socket.destroyed) return;
       forwardUpgrade(request, socket, head, forwarded, (error) => refuse(this.#portProblem(error, target)));
     } catch (error) {
@@ -112,15 +122,17 @@ class PortRequests implements Proxy {
     this.#connections.close();
   };
 
-  #requireTarget(request: IncomingMessage): PortTarget {
-    if (this.#isDraining) throw shuttingDown;
+  /** Reads the request before it is forwarded, which changes its path and removes the credentials. Null if it addresses no port. */
+  #visitOf(request: IncomingMessage): Visit | null {
     const target = targetOf(request, this.#options);
-    if (target === null) throw new HttpProblem('not_found', {});
-    return target;
+    if (target === null) return null;
+    const visitor = visitorOf(this.#visitorDeps, request, target, (principal) => (visit.principal = principal));
+    const visit: Visit = { target, visitor, principal: null };
+    return visit;
   }
 
   /** Redirects a link to the address without the token, and sets a cookie if the token is valid. Adds a page's missing slash. */
-  async #redirectOf(request: IncomingMessage, target: PortTarget, visitor: Visitor): Promise<WholeResponse | null> {
+  async #redirectOf(request: IncomingMessage, { target, visitor }: Visit): Promise<WholeResponse | null> {
     if (request.method !== 'GET' && request.method !== 'HEAD') return null;
     const { token, lacksSlash, prefix, path, by } = target;
     const isLink = token !== null && by !== 'headers';
@@ -137,7 +149,7 @@ class PortRequests implements Proxy {
   }
 
   async #forwardedRequest(
-    request: IncomingMessage, target: PortTarget, visitor: Visitor, opened: OpenPort, isWebSocket: boolean,
+    request: IncomingMessage, { target, visitor }: Visit, opened: OpenPort, isWebSocket: boolean,
   ): Promise<ForwardedRequest> {
     return {
       target, client: visitor.client, protocol: target.protocol ?? this.#protocol, isWebSocket,
@@ -147,13 +159,14 @@ class PortRequests implements Proxy {
     };
   }
 
-  async #forward(request: IncomingMessage, response: ServerResponse, target: PortTarget, visitor: Visitor): Promise<void> {
+  async #forward(request: IncomingMessage, response: ServerResponse, visit: Visit): Promise<void> {
+    const { target, visitor } = visit;
     for (let attempt = 1; ; attempt += 1) {
       const opened = await this.#skep.sandboxes.openPort(target.sandboxId, target.port, visitor);
       if (response.destroyed) return;
       const close = this.#connections.open(opened, target.port, visitor.forRechecks, () => response.destroy());
       try {
-        const forwarded = await this.#forwardedRequest(request, target, visitor, opened, false);
+        const forwarded = await this.#forwardedRequest(request, visit, opened, false);
         // For a response that has already ended, the library would wait forever.
         if (!response.destroyed) await forwardRequest(request, response, forwarded);
         return;
@@ -175,12 +188,12 @@ class PortRequests implements Proxy {
     return new Failure('port_closed', { id, port }, { cause: error });
   }
 
-  #responseTo(request: IncomingMessage, error: unknown, visitor: Visitor | null): WholeResponse {
+  #responseTo(request: IncomingMessage, error: unknown, visit: Visit | null): WholeResponse {
     const problem = problemOf(error) ?? this.#logUnexpected(error);
-    if (refusals.has(problem.code)) {
-      const client = clientAddress({ ip: proxyAddress(request, this.#visitorDeps.isTrusted) });
-      const { sandboxId: sandbox, port } = targetOf(request, this.#options) ?? {};
-      const key = keyFields(visitor?.caller ?? null, problem);
+    if (visit !== null && portRefusalOf(error)?.isLogged === true) {
+      const { target: { sandboxId: sandbox, port }, visitor, principal } = visit;
+      const client = clientAddress({ ip: visitor.client });
+      const key = keyFields(principal, problem);
       this.#skep.logger.info({ client, sandbox, port, ...key, code: problem.code }, 'a request to a port was refused');
     }
     return responseFor(request, problem);
@@ -192,9 +205,6 @@ class PortRequests implements Proxy {
     return new Failure('internal', { incident }, { cause: error });
   }
 }
-
-/** The problems of a visitor that may not reach the port. */
-const refusals: ReadonlySet<ProblemCode> = new Set(['unauthorized', 'forbidden', 'sandbox_not_found', 'rate_limited']);
 
 /** Returns what Node's HTTP parser found wrong in a response. Null for any other error. */
 function parserProblemOf(error: unknown): string | null {

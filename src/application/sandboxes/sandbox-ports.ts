@@ -1,4 +1,4 @@
-import { Failure, isFailureOf } from '../../domain/failure.ts';
+import { Failure, type FailureCode, isFailure } from '../../domain/failure.ts';
 import { type Caller, isInScope, type Principal } from '../../domain/principal.ts';
 import { exposedPort, isWokenByAccess, type Sandbox } from '../../domain/sandbox.ts';
 import { isSameSecret } from '../../domain/credentials.ts';
@@ -12,14 +12,39 @@ import { findSandbox, getSandbox } from './sandbox-records.ts';
 export interface PortVisitor {
   /** The key of any kind that the visitor sent. Null if there is none. */
   readonly key: string | null;
-  /** Throws `unauthorized`. Unless `isNeeded`, a wrong credential that may be for the program does not count as a failed attempt. */
-  identify(isNeeded: boolean): Promise<Principal>;
+  /** Throws `unauthorized`. If the port is public, a wrong credential that may be for the program does not count as a failed attempt. */
+  identify(port: { readonly isPublic: boolean }): Promise<Principal>;
 }
 
 export interface PortAccess {
   readonly sandbox: Sandbox;
   /** True if only the spec (a public port) lets the visitor in. Such a visitor does not wake the sandbox. */
   readonly isAnonymous: boolean;
+}
+
+/** What follows from a failure that keeps a visitor from a port. */
+interface PortRefusal {
+  /** The visitor reaches the port nevertheless if it is public, but without the rights of a credential. */
+  readonly isIgnoredIfPublic: boolean;
+  /** The visitor's open connections to the port end. */
+  readonly endsConnections: boolean;
+  /** The log gets an entry, because an operator wants to see who tries what. */
+  readonly isLogged: boolean;
+}
+
+const portRefusals: Readonly<Partial<Record<FailureCode, PortRefusal>>> = {
+  unauthorized: { isIgnoredIfPublic: true, endsConnections: true, isLogged: true },
+  forbidden: { isIgnoredIfPublic: true, endsConnections: true, isLogged: true },
+  sandbox_not_found: { isIgnoredIfPublic: true, endsConnections: true, isLogged: true },
+  // The visitor has the right to see the sandbox, and a public port is exposed.
+  port_not_exposed: { isIgnoredIfPublic: false, endsConnections: true, isLogged: false },
+  // Says that there are too many logins or connections, and nothing about those that are open.
+  rate_limited: { isIgnoredIfPublic: false, endsConnections: false, isLogged: true },
+};
+
+/** Returns null for any other failure, such as a store that is not available: it says nothing about the visitor. */
+export function portRefusalOf(error: unknown): PortRefusal | null {
+  return isFailure(error) ? portRefusals[error.code] ?? null : null;
 }
 
 /**
@@ -36,13 +61,12 @@ export async function authorizePort(
   }
   const isPublic = sandbox !== null && exposedPort(sandbox, port)?.public === true;
   try {
-    const principal = await visitor.identify(!isPublic);
+    const principal = await visitor.identify({ isPublic });
     if (sandbox === null || !isInScope(sandbox.ownerId, principal)) throw new Failure('sandbox_not_found', { id });
     if (principal.access === 'read') throw new Failure('forbidden', { action: 'reach the ports of a sandbox', access: 'full' });
     return requireExposed(sandbox, port, false);
   } catch (error) {
-    const isRefused = (['unauthorized', 'forbidden', 'sandbox_not_found'] as const).some((code) => isFailureOf(error, code));
-    if (sandbox !== null && isPublic && isRefused) return requireExposed(sandbox, port, true);
+    if (sandbox !== null && isPublic && portRefusalOf(error)?.isIgnoredIfPublic === true) return requireExposed(sandbox, port, true);
     throw error;
   }
 }
