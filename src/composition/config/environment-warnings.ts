@@ -52,8 +52,8 @@ export function unsetSecrets(specs: readonly SandboxSpec[] | null, env: NodeJS.P
 
 const advice = "set it in the server's environment, and restart the server";
 
-/** Returns a warning if the requests to the APIs of git hosts would not use the proxy of the environment. */
-export function proxyWarnings(env: NodeJS.ProcessEnv, { gitProviders }: Settings): readonly string[] {
+/** Returns a warning if the requests to the APIs of git hosts would not use the outgoing proxy of the environment. */
+export function outgoingProxyWarnings(env: NodeJS.ProcessEnv, { gitProviders }: Settings): readonly string[] {
   const proxy = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy'].find((name) => (env[name] ?? '') !== '');
   const isUsed = env['NODE_USE_ENV_PROXY'] === '1' || env['NODE_OPTIONS']?.includes('--use-env-proxy') === true;
   if (proxy === undefined || isUsed || gitProviders.every((name) => name === 'local')) return [];
@@ -73,8 +73,8 @@ export function addressWarnings(settings: Settings): readonly string[] {
   if (isEveryAddress(host) && publicUrl === undefined) {
     warnings.push(`SKEP_HOST is ${host}, which means all addresses of this machine; set SKEP_PUBLIC_URL to the address that clients use`);
   }
-  const isBehindProxy = isLoopback(host) && publicUrl !== undefined && !isLoopback(new URL(publicUrl).hostname);
-  if ((isEveryAddress(host) || isBehindProxy) && proxyPort !== 'off' && proxyUrl === undefined) {
+  const isBehindReverseProxy = isLoopback(host) && publicUrl !== undefined && !isLoopback(new URL(publicUrl).hostname);
+  if ((isEveryAddress(host) || isBehindReverseProxy) && proxyPort !== 'off' && proxyUrl === undefined) {
     warnings.push('other machines reach the server, but exposed_urls and links to ports of sandboxes work only on this machine; '
       + 'set SKEP_PROXY_URL to the address at which clients reach the ports of sandboxes (SKEP_PROXY_PORT)');
   }

@@ -4,7 +4,7 @@ import { inCamelCase } from '../../adapters/shared/snake-case.ts';
 import type { GitOptions } from '../skep-options.ts';
 import { ConfigError, type ConfigProblem } from './config-error.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
-import { addressWarnings, proxyWarnings, unknownVariables } from './environment-warnings.ts';
+import { addressWarnings, outgoingProxyWarnings, unknownVariables } from './environment-warnings.ts';
 import { configSchema, type SkepConfig } from './config-schema.ts';
 import { fieldAt, type Mistake, mistakesIn, toProblem } from './config-mistakes.ts';
 import { settings, settingsSchema, variableOf } from './settings.ts';
@@ -47,8 +47,8 @@ export function readConfig(env: NodeJS.ProcessEnv): SkepConfig {
     connectionsPerSandbox,
     sources: { ...sourcesOf(Object.keys(file.keys), 'file'), ...sourcesOf(given.map(({ key }) => key), 'environment') },
     warnings: [
-      ...unknown.map(({ name, problem }) => `${name} ${problem}`), ...addressWarnings(ownSettings), ...proxyWarnings(env, ownSettings),
-      ...restWarnings(config.specs ?? null),
+      ...unknown.map(({ name, problem }) => `${name} ${problem}`), ...addressWarnings(ownSettings),
+      ...outgoingProxyWarnings(env, ownSettings), ...restWarnings(config.specs ?? null),
     ],
   };
 }

@@ -36,8 +36,8 @@ const providers = listOf(providerName).refine((names) => new Set(names).size ===
 const runtime = z.enum(['auto', 'docker', 'process'], { error: 'is not a known runtime' });
 const logLevel = z.enum(['debug', 'info', 'warn', 'error', 'silent'], { error: 'is not a log level' });
 const origin = z.string().refine((text) => URL.canParse(text) && new URL(text).origin === text, 'is not an origin');
-const proxyNames = ['loopback', 'linklocal', 'uniquelocal'] as const;
-const proxy = z.union([z.enum(proxyNames), z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], { error: 'is not an address' });
+const trustedProxyNames = ['loopback', 'linklocal', 'uniquelocal'] as const;
+const trustedProxy = z.union([z.enum(trustedProxyNames), z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], { error: 'is not an address' });
 /** Returns true for an address that Docker's client accepts. A bare `host:port` means `tcp`. */
 function isEngineAddress(text: string): boolean {
   const url = URL.parse(text.includes('://') ? text : `tcp://${text}`);
@@ -52,8 +52,8 @@ export const settingsSchema = z.object({
   host: hostName.default('127.0.0.1').describe('a host name or address, for example 127.0.0.1'),
   port: integer(0, 65_535).default(3000).describe('a port from 0 (any that is free) to 65535, for example 3000'),
   public_url: url.optional().describe('the address that clients use, for example https://skep.example.com'),
-  trust_proxy: listOf(proxy).optional()
-    .describe(`addresses or networks of proxies, or ${proxyNames.join(', ')}, for example 10.0.0.0/8,loopback`),
+  trust_proxy: listOf(trustedProxy).optional()
+    .describe(`addresses or networks of proxies, or ${trustedProxyNames.join(', ')}, for example 10.0.0.0/8,loopback`),
   proxy_port: z.union([z.literal('off'), integer(0, 65_535)], { error: 'is neither a port nor off' }).optional()
     .describe('a port from 0 (any that is free) to 65535 on which the ports of sandboxes are reached, or off, for example 3001'),
   proxy_url: url.optional().describe('the address at which clients reach the proxy, for example https://sandboxes.example.com'),
@@ -104,7 +104,7 @@ export const settings = Object.entries(settingsSchema.shape).map(([key, schema])
   key, name: camelCase(key), variable: variableOf(key), isSecret: schema.meta()?.['secret'] === true,
 }));
 
-/** Returns the proxy's port; null if the proxy is off. Default: the port after the API's. */
-export function proxyPortOf({ port, proxyPort = port === 0 || port === 65_535 ? 0 : port + 1 }: Settings): number | null {
+/** Returns the port of the proxy to the ports of sandboxes; null if it is off. Default: the port after the API's. */
+export function portProxyPortOf({ port, proxyPort = port === 0 || port === 65_535 ? 0 : port + 1 }: Settings): number | null {
   return proxyPort === 'off' ? null : proxyPort;
 }

@@ -12,7 +12,7 @@ import { effectiveSettings } from '../config/effective-settings.ts';
 import { unsetSecrets } from '../config/environment-warnings.ts';
 import { readConfig } from '../config/read-config.ts';
 import { shortLimitMs } from '../config/runtime-choice.ts';
-import { proxyPortOf } from '../config/settings.ts';
+import { portProxyPortOf } from '../config/settings.ts';
 import { createContainer, resolve } from '../create-skep.ts';
 import { all, tokens } from '../wiring/tokens.ts';
 import { checkKey } from './first-screen.ts';
@@ -116,7 +116,7 @@ function checkSecrets({ specs }: SkepConfig, env: NodeJS.ProcessEnv): readonly F
 /** Checks the addresses of the API and of the proxy. A Skep server that runs has both. */
 async function checkAddresses(config: SkepConfig): Promise<readonly Finding[]> {
   const own = await checkAddress(config.host, config.port, 'SKEP_PORT');
-  const port = proxyPortOf(config);
+  const port = portProxyPortOf(config);
   if (own.code !== 'address_free' || port === null || port === 0) return [own];
   return [own, await checkAddress(config.host, port, 'SKEP_PROXY_PORT')];
 }
