@@ -8,10 +8,10 @@ import type { Random } from '../ports/random.ts';
 import { ConfigError } from './config/config-error.ts';
 import { positiveInteger } from './config/field-schemas.ts';
 import { limitFields, specSchema } from './config/config-schema.ts';
-import { mistakesIn, toProblem } from './config/config-mistakes.ts';
+import { type FieldProblem, problemsIn, toConfigProblem } from './config/field-problems.ts';
 import { settingsSchema } from './config/settings.ts';
 import { asksForContainer, conflictsIn } from './config/spec-conflicts.ts';
-import { adapterMistakesIn, customForm, isCustomAdapter, isObjectWith, type OwnAdapters, protocolNames } from './wiring/custom-adapters.ts';
+import { adapterProblemsIn, customForm, isCustomAdapter, isObjectWith, type OwnAdapters, protocolNames } from './wiring/custom-adapters.ts';
 
 const { github_token: token, github_url: url, gitlab_url: gitLabUrl, ...setting } = settingsSchema.shape;
 const milliseconds = positiveInteger('30000', 'milliseconds');
@@ -206,21 +206,24 @@ export interface AdapterDeps extends SystemDeps {
  */
 export type Own<T, Deps = AdapterDeps> = T | ((deps: Deps) => T | Promise<T>);
 
-/** Checks the options. Throws a {@link ConfigError} with all mistakes. */
+/** Checks the options. Throws a {@link ConfigError} with all problems. */
 export function checkOptions(options: SkepOptions): CheckedOptions {
   const { runtime = {}, specs } = options;
-  const isDocker = isObjectWith(runtime, ['kind']) && 'kind' in runtime && runtime.kind === 'docker';
-  const ofAdapters = adapterMistakesIn(options);
-  // The schema takes an adapter with mistakes for one of Skep's own choices.
-  const ofSchema = mistakesIn(optionsSchema, options).filter(({ path }) =>
-    !ofAdapters.some((mistake) => mistake.path.every((part, index) => path[index] === part)));
-  const mistakes = [...ofSchema, ...conflictsIn(specs, isDocker, protocolNames(options)), ...ofAdapters];
-  if (mistakes.length === 0) {
-    const checked = optionsSchema.parse(options);
-    const isolated = options.runtime === undefined && options.modules === undefined ? checked.specs?.find(asksForContainer) : undefined;
-    if (isolated === undefined) return checked;
+  const isDocker = isObjectWith(runtime, ['kind']) && runtime.kind === 'docker';
+  const ofAdapters = adapterProblemsIn(options);
+  // The schema takes an adapter with problems for one of Skep's own choices.
+  const ofSchema = problemsIn(optionsSchema, options).filter(({ path }) =>
+    !ofAdapters.some((each) => each.path.every((part, index) => path[index] === part)));
+  const problems = [...ofSchema, ...conflictsIn(specs, isDocker, protocolNames(options)), ...ofAdapters];
+  const error = (found: readonly FieldProblem[]) =>
+    new ConfigError(found.map((each) => toConfigProblem(optionsSchema, each, specs)));
+  if (problems.length > 0) throw error(problems);
+  const checked = optionsSchema.parse(options);
+  const isRuntimeDefault = options.runtime === undefined && options.modules === undefined;
+  const isolated = isRuntimeDefault ? checked.specs?.find(asksForContainer) : undefined;
+  if (isolated !== undefined) {
     const problem = `is missing, but the spec ${isolated.id} needs a container; the default runtime, process, would run it without one`;
-    mistakes.push({ path: ['runtime'], problem });
+    throw error([{ path: ['runtime'], problem }]);
   }
-  throw new ConfigError(mistakes.map((mistake) => toProblem(optionsSchema, mistake, specs)));
+  return checked;
 }

@@ -1,3 +1,4 @@
+/** A problem as people read it. Most are made of a `FieldProblem`, by `toConfigProblem`. */
 export interface ConfigProblem {
   /** The environment variable, or the field of the file. */
   readonly name: string;
@@ -9,7 +10,7 @@ export interface ConfigProblem {
   readonly place?: string;
 }
 
-/** A configuration with mistakes. The message lists all of them, and contains no secret. */
+/** A configuration with problems. The message lists all of them, and contains no secret. */
 export class ConfigError extends Error {
   readonly problems: readonly ConfigProblem[];
 

@@ -4,7 +4,7 @@ import { durationUnits, formatQuantity, sizeUnits } from '../../client/quantitie
 import { maskUrlPasswords } from '../../domain/credentials.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import { rulesOf } from '../wiring/use-case-modules.ts';
-import { fieldAt } from './config-mistakes.ts';
+import { fieldAt } from './field-problems.ts';
 import { configSchema, type SkepConfig } from './config-schema.ts';
 import { settings } from './settings.ts';
 

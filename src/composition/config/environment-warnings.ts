@@ -4,7 +4,7 @@ import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import { configPathForm } from './config-file.ts';
 import type { ConfigProblem } from './config-error.ts';
 import { fileSchema } from './config-schema.ts';
-import { fieldAt, nearest } from './config-mistakes.ts';
+import { fieldAt, nearest } from './field-problems.ts';
 import { type Settings, settings, settingsSchema, variableOf } from './settings.ts';
 import { namedSecrets } from './spec-conflicts.ts';
 

@@ -57,3 +57,9 @@ export function omitUndefined<T extends object>(values: T): { [K in keyof T]?: E
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the members that are left keep their types
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as ReturnType<typeof omitUndefined<T>>;
 }
+
+export function omit<T extends object, Name extends keyof T & string>(values: T, names: readonly Name[]): Omit<T, Name> {
+  const omitted: ReadonlySet<string> = new Set(names);
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the members that are left keep their types
+  return Object.fromEntries(Object.entries(values).filter(([name]) => !omitted.has(name))) as Omit<T, Name>;
+}

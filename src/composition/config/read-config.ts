@@ -1,17 +1,18 @@
+import { readFileSync } from 'node:fs';
 import { defaultRequestsPerMinute, defaultStreamsPerKey } from '../../adapters/http/http-options.ts';
 import { defaultConnectionsPerSandbox } from '../../adapters/proxy/proxy-options.ts';
 import { inCamelCase } from '../../adapters/shared/snake-case.ts';
-import type { GitOptions } from '../skep-options.ts';
 import { ConfigError, type ConfigProblem } from './config-error.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
 import { addressWarnings, outgoingProxyWarnings, unknownVariables } from './environment-warnings.ts';
 import { configSchema, type SkepConfig } from './config-schema.ts';
-import { fieldAt, type Mistake, mistakesIn, toProblem } from './config-mistakes.ts';
-import { settings, settingsSchema, variableOf } from './settings.ts';
-import { toGitOptions, toSkepOptions } from './config-to-options.ts';
+import { fieldAt, type FieldProblem, problemsIn, toConfigProblem } from './field-problems.ts';
+import { settingConflicts } from './setting-conflicts.ts';
+import { type GivenSettings, settings, settingsSchema, variableOf } from './settings.ts';
+import { toSkepOptions } from './config-to-options.ts';
 import { conflictsIn, restWarnings } from './spec-conflicts.ts';
 
-/** Reads the environment first, then the file in `SKEP_CONFIG`, then defaults. Throws a {@link ConfigError} with all mistakes. */
+/** Reads the environment first, then the file in `SKEP_CONFIG`, then defaults. Throws a {@link ConfigError} with all problems. */
 export function readConfig(env: NodeJS.ProcessEnv): SkepConfig {
   const file = readConfigFile(env['SKEP_CONFIG']);
   const { specs: writtenSpecs } = file.keys;
@@ -20,14 +21,16 @@ export function readConfig(env: NodeJS.ProcessEnv): SkepConfig {
   const values: Readonly<Record<string, unknown>> = {
     ...file.keys, ...Object.fromEntries(given.map(({ key, variable }) => [key, env[variable]])),
   };
-  const mistakes = [...mistakesIn(configSchema, values)];
-  const git = gitOptions(values, mistakes);
-  const isInFile = ({ path: [key = ''] }: Mistake): boolean =>
+  const ofSchema = problemsIn(configSchema, values);
+  const comparable = comparableSettings(values, ofSchema);
+  const appKey = readPrivateKey(comparable?.github_app_key_file);
+  const problems = [...ofSchema, ...(comparable === null ? [] : settingConflicts(comparable, appKey))];
+  const isInFile = ({ path: [key = ''] }: FieldProblem): boolean =>
     Object.hasOwn(file.keys, key) && given.every((setting) => setting.key !== key);
-  const ofEnvironment = distinct(mistakes.filter((mistake) => !isInFile(mistake))).map((mistake): ConfigProblem =>
-    ({ ...toProblem(configSchema, mistake, null), name: variableOf(String(mistake.path[0])) }));
+  const ofEnvironment = distinct(problems.filter((each) => !isInFile(each))).map((each): ConfigProblem =>
+    ({ ...toConfigProblem(configSchema, each, null), name: variableOf(String(each.path[0])) }));
   const conflicts = conflictsIn(writtenSpecs, values['sandbox_runtime'] === 'docker');
-  const ofFile = [...file.problems, ...problemsInFile([...misplacedIn(file), ...mistakes.filter(isInFile), ...conflicts], file)];
+  const ofFile = [...file.problems, ...problemsInFile([...misplacedIn(file), ...problems.filter(isInFile), ...conflicts], file)];
   // Without the file, the names of the specs' secrets are not known.
   const unknown = file.problems.length > 0 ? [] : unknownVariables(env, writtenSpecs);
   // An unknown variable alone is only a warning, because it may be for another program.
@@ -40,7 +43,7 @@ export function readConfig(env: NodeJS.ProcessEnv): SkepConfig {
   } = inCamelCase(config.limits);
   return {
     ...ownSettings,
-    options: toSkepOptions(config, git),
+    options: toSkepOptions(config, appKey),
     specs: config.specs ?? null,
     requestsPerMinute,
     streamsPerKey,
@@ -57,19 +60,28 @@ function sourcesOf(keys: readonly string[], source: 'environment' | 'file'): Ske
   return Object.fromEntries(keys.map((key) => [key, source]));
 }
 
-/** Adds contradictions between settings, if each git setting is correct by itself. Mistakes in other settings do not hide them. */
-function gitOptions(values: Readonly<Record<string, unknown>>, mistakes: Mistake[]): readonly GitOptions[] {
-  const wrong = new Set(mistakes.map(({ path: [key] }) => key));
+/**
+ * Returns the settings that can be compared with each other. Problems of other settings do not hide conflicts, so those have their default.
+ * Null if a git setting has a problem.
+ */
+function comparableSettings(values: Readonly<Record<string, unknown>>, problems: readonly FieldProblem[]): GivenSettings | null {
+  const wrong = new Set(problems.map(({ path: [key] }) => key));
   const right = Object.fromEntries(Object.entries(values).filter(([key]) => !wrong.has(key) || key.startsWith('git')));
-  const { data: read } = settingsSchema.safeParse(right);
-  if (read === undefined) return [];
-  if (read.proxy_port === read.port && read.port !== 0) {
-    mistakes.push({ path: ['proxy_port'], problem: 'is the port of the API too (SKEP_PORT); the proxy needs another one' });
-  }
-  return read.git_providers.map((name) => toGitOptions(name, read, mistakes));
+  return settingsSchema.safeParse(right).data ?? null;
 }
 
-function misplacedIn({ keys }: ConfigFile): readonly Mistake[] {
+/** Returns null if no file is named, or if it has no private key. */
+function readPrivateKey(path: string | undefined): string | null {
+  if (path === undefined) return null;
+  try {
+    const text = readFileSync(path, 'utf8');
+    return text.includes('PRIVATE KEY-----') ? text : null;
+  } catch {
+    return null;
+  }
+}
+
+function misplacedIn({ keys }: ConfigFile): readonly FieldProblem[] {
   return Object.keys(keys).flatMap((key) => {
     const variable = variableOf(key.replace(/^SKEP_/i, ''));
     const meant = settings.find((setting) => setting.variable === variable);
@@ -79,18 +91,18 @@ function misplacedIn({ keys }: ConfigFile): readonly Mistake[] {
   });
 }
 
-/** Keeps one mistake for each field. */
-function distinct(mistakes: readonly Mistake[]): readonly Mistake[] {
-  return [...Map.groupBy(mistakes, ({ path }) => JSON.stringify(path)).values()].flatMap((same) => same.slice(0, 1));
+/** Keeps one problem for each field. */
+function distinct(problems: readonly FieldProblem[]): readonly FieldProblem[] {
+  return [...Map.groupBy(problems, ({ path }) => JSON.stringify(path)).values()].flatMap((same) => same.slice(0, 1));
 }
 
 /** Returns the problems of the file in the order of its lines. */
-function problemsInFile(mistakes: readonly Mistake[], file: ConfigFile): readonly ConfigProblem[] {
+function problemsInFile(problems: readonly FieldProblem[], file: ConfigFile): readonly ConfigProblem[] {
   const twice = file.duplicates.map(({ key, line }) => ({
     line, name: key, problem: 'is written twice in one mapping; keep one of the two', form: 'one value',
   }));
-  return distinct(mistakes)
-    .map((mistake) => ({ line: file.lineOf(mistake.path), ...toProblem(configSchema, mistake, file.keys['specs']) }))
+  return distinct(problems)
+    .map((each) => ({ line: file.lineOf(each.path), ...toConfigProblem(configSchema, each, file.keys['specs']) }))
     .concat(twice)
     .toSorted((a, b) => a.line - b.line)
     .map(({ line, ...problem }) => ({ ...problem, place: `${file.path}:${line}` }));

@@ -9,7 +9,7 @@ import { ConfigError, type ConfigProblem } from './config-error.ts';
 import { newDeploymentId, readDeploymentFile } from './deployment-file.ts';
 import { omitUndefined } from './field-schemas.ts';
 import { configSchema, type SkepConfig } from './config-schema.ts';
-import { fieldAt, toProblem } from './config-mistakes.ts';
+import { fieldAt, toConfigProblem } from './field-problems.ts';
 import { settingsSchema } from './settings.ts';
 import { asksForContainer, dockerConflicts } from './spec-conflicts.ts';
 
@@ -65,7 +65,7 @@ function dockerProblems({ specs }: SkepConfig): ConfigProblem[] {
   const hint = '(SKEP_SANDBOX_RUNTIME is auto and chose Docker; set it to process to run the command on this machine instead)';
   return (specs ?? []).flatMap(({ image, resources: { memoryBytes } }, index) =>
     dockerConflicts({ image, memoryBytes }).map(({ path, problem }) =>
-      toProblem(configSchema, { path: ['specs', index, ...path], problem: `${problem} ${hint}` }, specs)));
+      toConfigProblem(configSchema, { path: ['specs', index, ...path], problem: `${problem} ${hint}` }, specs)));
 }
 
 /** The folder of the process runtime. */

@@ -5,18 +5,18 @@ import { defaultProtocol } from '../../domain/agent.ts';
 import { looksLikeCredential } from '../../domain/credentials.ts';
 import { isReservedVariable } from '../../domain/sandbox-parameters.ts';
 import { defaultIsolation, defaultSessionKeyEnv, type SandboxSpec } from '../../domain/sandbox-spec.ts';
-import type { Mistake } from './config-mistakes.ts';
+import type { FieldProblem } from './field-problems.ts';
 import { settings } from './settings.ts';
 
 type Keys = Readonly<Record<string, unknown>>;
 
 /**
- * Returns conflicts in the unparsed specs, so one mistake does not hide another. Skips values of the wrong form. `protocols` is null if the
+ * Returns conflicts in the unparsed specs, so one problem does not hide another. Skips values of the wrong form. `protocols` is null if the
  * names of the agent protocols are not known.
  */
 export function conflictsIn(
   specs: unknown, forDocker: boolean, protocols: readonly string[] | null = [defaultProtocol],
-): readonly Mistake[] {
+): readonly FieldProblem[] {
   const written = listOf(specs).map(mappingOf);
   const repeated = repeatedIn(written, 'id').map(({ index, value, first }) => ({
     path: ['specs', index, 'id'], problem: `is ${value}, which spec no. ${first + 1} has already`,
@@ -35,11 +35,11 @@ export function conflictsIn(
 }
 
 /** Returns what keeps Docker from running a spec with this image and this memory. */
-export function dockerConflicts({ image, memoryBytes }: { readonly image: unknown; readonly memoryBytes: number | null }): Mistake[] {
-  const mistakes: Mistake[] = image === null ? [{ path: ['image'], problem: 'is missing, and Docker needs it' }] : [];
-  if (memoryBytes === null || memoryBytes >= minMemoryBytes) return mistakes;
+export function dockerConflicts({ image, memoryBytes }: { readonly image: unknown; readonly memoryBytes: number | null }): FieldProblem[] {
+  const problems: FieldProblem[] = image === null ? [{ path: ['image'], problem: 'is missing, and Docker needs it' }] : [];
+  if (memoryBytes === null || memoryBytes >= minMemoryBytes) return problems;
   const problem = `is less than ${formatQuantity(minMemoryBytes, sizeUnits)}, the least memory of a container in Docker`;
-  return [...mistakes, { path: ['resources', 'memory'], problem }];
+  return [...problems, { path: ['resources', 'memory'], problem }];
 }
 
 /** Returns true if the spec needs a feature that plain processes do not have. */
@@ -70,10 +70,10 @@ export function namedSecrets(specs: unknown): readonly unknown[] {
 const plainSecret = 'looks like a credential, and everybody with an API key could read it; put the value into an environment variable of '
   + 'the server, and list that variable under secrets; if it is not a secret, set allow_plain_secrets: true';
 
-/** Returns a mistake for each secret that is written as plain text. The mistake must not contain the value. */
-function plainSecrets(spec: Keys): Mistake[] {
+/** Returns a problem for each secret that is written as plain text. The problem must not contain the value. */
+function plainSecrets(spec: Keys): FieldProblem[] {
   if (spec['allow_plain_secrets'] === true) return [];
-  const texts: readonly (readonly [text: unknown, ...path: Mistake['path']])[] = [
+  const texts: readonly (readonly [text: unknown, ...path: FieldProblem['path']])[] = [
     ...['initial_env', 'labels'].flatMap((field) =>
       Object.entries(mappingOf(spec[field])).map(([name, text]) => [text, field, name] as const)),
     ...listOf(spec['command']).map((text, index) => [text, 'command', index] as const),
@@ -83,13 +83,13 @@ function plainSecrets(spec: Keys): Mistake[] {
   return found.map(([, ...path]) => ({ path, problem: plainSecret }));
 }
 
-function variableConflicts(spec: Keys): Mistake[] {
+function variableConflicts(spec: Keys): FieldProblem[] {
   const { session_key_env: sessionKeyEnv = defaultSessionKeyEnv } = spec;
   const agent = mappingOf(spec['agent']);
   const names = Object.keys(mappingOf(spec['initial_env']));
   const agentNames = Object.keys(mappingOf(agent['env']));
   const reserved = names.filter((name) => isReservedVariable(name, { sessionKeyEnv, ports: listOf(spec['ports']) }));
-  const secrets: readonly (readonly [unknown, ...Mistake['path']])[] = [
+  const secrets: readonly (readonly [unknown, ...FieldProblem['path']])[] = [
     ...['secrets', 'allowed_secrets'].flatMap((field) => listOf(spec[field]).map((name, index) => [name, field, index] as const)),
     ...listOf(agent['secrets']).map((name, index) => [name, 'agent', 'secrets', index] as const),
   ];
@@ -106,7 +106,7 @@ function variableConflicts(spec: Keys): Mistake[] {
   ];
 }
 
-function portConflicts(spec: Keys): Mistake[] {
+function portConflicts(spec: Keys): FieldProblem[] {
   const ports = listOf(spec['ports']).map(mappingOf);
   const repeated = ['name', 'port'].flatMap((field) => repeatedIn(ports, field).map(({ index, value, first }) => ({
     path: ['ports', index, field], problem: `is ${value}, which ports[${first}] has already`,
@@ -123,9 +123,9 @@ function portConflicts(spec: Keys): Mistake[] {
   return [...conflicts, { path: ['ports'], problem: 'can not be reached, because isolation.network is none; remove one of the two' }];
 }
 
-const atPort = (problem: string): Mistake[] => [{ path: ['ready', 'port'], problem }];
+const atPort = (problem: string): FieldProblem[] => [{ path: ['ready', 'port'], problem }];
 
-function readyConflicts(spec: Keys): Mistake[] {
+function readyConflicts(spec: Keys): FieldProblem[] {
   const { http, tcp, port } = mappingOf(spec['ready']);
   if (http !== undefined && tcp !== undefined) return [{ path: ['ready'], problem: 'has both http and tcp; keep one of them' }];
   if (http === undefined && tcp === undefined) return port === undefined ? [] : atPort('has no effect without http or tcp; add one');
@@ -135,7 +135,7 @@ function readyConflicts(spec: Keys): Mistake[] {
   return atPort(`is ${port}, which is not a port of the spec${known.length === 0 ? ' (it has none)' : ''}`);
 }
 
-function agentConflicts(spec: Keys, protocols: readonly string[] | null): Mistake[] {
+function agentConflicts(spec: Keys, protocols: readonly string[] | null): FieldProblem[] {
   const { protocol } = mappingOf(spec['agent']);
   if (protocols === null || typeof protocol !== 'string' || protocols.includes(protocol)) return [];
   const problem = `is ${JSON.stringify(protocol)}, which is not a known protocol; known: ${protocols.join(', ')}`;

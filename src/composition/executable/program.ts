@@ -1,7 +1,7 @@
 import { Command, CommanderError, Option } from 'commander';
 import { addClientCommands } from '../../adapters/cli/commands.ts';
 import { toDuration } from '../../adapters/cli/arguments.ts';
-import { exitOnOutputError, type JsonOption } from '../../adapters/cli/console.ts';
+import { exitOnOutputError, type JsonOption, localUrl, print } from '../../adapters/cli/console.ts';
 import { packageVersion } from '../../adapters/shared/package-version.ts';
 import { commandName } from '../../client/command-name.ts';
 import { keyAccesses } from '../../domain/principal.ts';
@@ -64,9 +64,7 @@ function addServerCommands(program: Command, finish: (code: number) => void): vo
 
 /** Checks that this machine's server answers. Returns 0 if so, for the health check of a container. */
 async function health(options: JsonOption): Promise<number> {
-  const [{ localUrl, print }, { readConfig }] = await Promise.all([
-    import('../../adapters/cli/console.ts'), import('../config/read-config.ts'),
-  ]);
+  const { readConfig } = await import('../config/read-config.ts');
   const { host, port } = readConfig(env);
   const url = `${localUrl(host, port)}/health`;
   try {

@@ -3,7 +3,7 @@ import { defaultProtocol } from '../../domain/agent.ts';
 import type { GitProvider } from '../../ports/git-provider.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import { ConfigError } from '../config/config-error.ts';
-import type { Mistake } from '../config/config-mistakes.ts';
+import type { FieldProblem } from '../config/field-problems.ts';
 import type { AdapterDeps, Own, SkepOptions } from '../skep-options.ts';
 import { provide, type ServiceOf, type Token, tokens } from './tokens.ts';
 
@@ -47,7 +47,7 @@ export function customForm(option: OwnOption): string {
   return `an object with ${portOf[option].members.join(', ')}, or a function that returns one`;
 }
 
-export function isObjectWith(given: unknown, names: readonly string[]): given is object {
+export function isObjectWith<Name extends string>(given: unknown, names: readonly Name[]): given is Readonly<Record<Name, unknown>> {
   return typeof given === 'object' && given !== null && names.every((name) => name in given);
 }
 
@@ -60,33 +60,33 @@ function missingMembers(adapter: object, option: OwnOption): string | null {
   return portOf[option].members.filter((name) => Reflect.get(adapter, name) === undefined).join(', ') || null;
 }
 
-/** Returns the mistakes in ready-made adapters: promises, missing members of a port, and names of git providers that are taken. */
-export function adapterMistakesIn(options: SkepOptions): Mistake[] {
-  const mistakes = ownOptions.flatMap((option) => {
+/** Returns the problems of ready-made adapters: promises, missing members of a port, and names of git providers that are taken. */
+export function adapterProblemsIn(options: SkepOptions): FieldProblem[] {
+  const problems = ownOptions.flatMap((option) => {
     const given: unknown = options[option];
     const isList = option === 'git' || option === 'protocols';
     if (isList !== Array.isArray(given)) return [];
-    return [given].flat().flatMap((each: unknown, index): Mistake[] => {
+    return [given].flat().flatMap((each: unknown, index): FieldProblem[] => {
       const problem = isObjectWith(each, []) ? adapterProblem(each, option) : null;
       return problem === null ? [] : [{ path: isList ? [option, index] : [option], problem }];
     });
   });
-  return [...mistakes, ...takenNames(options.git)];
+  return [...problems, ...takenNames(options.git)];
 }
 
 function adapterProblem(given: object, option: OwnOption): string | null {
   if ('then' in given) return 'is a promise; did you forget await?';
   const choice = isAdapter(given, option) ? undefined : choiceFields[option];
-  // One of Skep's own choices. Its schema finds the mistakes.
+  // One of Skep's own choices. Its schema finds the problems.
   if (choice !== undefined && choice in given) return null;
   const missing = missingMembers(given, option);
   if (missing === null) return null;
   return choice === undefined ? `is an adapter without ${missing}` : `has no ${choice}, and is no adapter without ${missing}`;
 }
 
-function takenNames(given: unknown): Mistake[] {
+function takenNames(given: unknown): FieldProblem[] {
   const names = new Map<unknown, number>();
-  return (Array.isArray(given) ? given : []).flatMap((provider: unknown, index): Mistake[] => {
+  return (Array.isArray(given) ? given : []).flatMap((provider: unknown, index): FieldProblem[] => {
     if (!isAdapter(provider, 'git') || provider.name === undefined) return [];
     const { name } = provider;
     const first = names.get(name);
@@ -157,6 +157,6 @@ export function protocolNames({ protocols, modules }: Pick<SkepOptions, 'protoco
   if (modules !== undefined) return null;
   // Checked later, so it may be anything.
   const given: readonly unknown[] = Array.isArray(protocols) ? protocols : [{ name: defaultProtocol }];
-  const names = given.map((protocol) => (isObjectWith(protocol, ['name']) ? Reflect.get(protocol, 'name') : null));
+  const names = given.map((protocol) => (isObjectWith(protocol, ['name']) ? protocol.name : null));
   return names.every((name) => typeof name === 'string') ? names : null;
 }

@@ -5,7 +5,8 @@ import { settings, settingsSchema } from './settings.ts';
 
 type Path = readonly PropertyKey[];
 
-export interface Mistake {
+/** A problem at a path of a schema. It becomes a {@link ConfigProblem} when the field's name and its line in the file are known. */
+export interface FieldProblem {
   readonly path: Path;
   /** The rest of a sentence that begins with the field. */
   readonly problem: string;
@@ -57,7 +58,7 @@ const converted = new WeakMap<z.ZodType, Field>();
 
 /** Returns the field at the path, or the last one on the way to it that is known. */
 export function fieldAt(schema: z.ZodType, path: Path): Field {
-  // Converted only for a mistake, so a correct configuration loads faster.
+  // Converted only for a problem, so a correct configuration loads faster.
   let field = converted.get(schema) ?? toField(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }));
   converted.set(schema, field);
   for (const key of path) {
@@ -82,8 +83,8 @@ function pathsBelow({ fields, element }: Field, prefix: string): readonly string
   return [...ofElement, ...[...fields].flatMap(([name, field]) => [`${prefix}.${name}`, ...pathsBelow(field, `${prefix}.${name}`)])];
 }
 
-/** Returns the mistakes that the schema finds. zod's own messages are for programmers, so they are left empty. */
-export function mistakesIn(schema: z.ZodType, value: object): readonly Mistake[] {
+/** Returns the problems that the schema finds. zod's own messages are for programmers, so they are left empty. */
+export function problemsIn(schema: z.ZodType, value: object): readonly FieldProblem[] {
   const { error } = schema.safeParse(value, { error: () => '', reportInput: true });
   return (error?.issues ?? []).flatMap(ofAlternative).flatMap((issue) => {
     const [key] = issue.path;
@@ -93,7 +94,7 @@ export function mistakesIn(schema: z.ZodType, value: object): readonly Mistake[]
     const isEntry = path.length < issue.path.length;
     if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => unknownField(schema, path, key));
     const { isSecret } = fieldAt(schema, path);
-    // The schema of a setting may have changed its value before it found the mistake.
+    // The schema of a setting may have changed its value before it found the problem.
     const written = isOfSetting && !isEntry ? Reflect.get(value, String(key)) : issue.input;
     const problem = `${isEntry ? 'has an entry that ' : ''}${problemOf(issue, written, isSecret)}`;
     // For a wrong key, the form of its mapping is reported.
@@ -111,7 +112,7 @@ function ofAlternative(issue: Issue): readonly Issue[] {
   return last.flatMap((below) => ofAlternative({ ...below, path: [...issue.path, ...below.path] }));
 }
 
-function unknownField(schema: z.ZodType, parent: Path, key: string): Mistake {
+function unknownField(schema: z.ZodType, parent: Path, key: string): FieldProblem {
   const path = [...parent, key];
   const all = [...fieldAt(schema, parent).fields.keys()].filter((name) => parent.length > 0 || !secretSettings.has(name));
   const known = all.filter((name) => name !== key);
@@ -141,7 +142,7 @@ const kinds: Readonly<Record<string, string>> = {
   boolean: 'true or false',
 };
 
-/** Returns the mistake as the rest of a sentence: `is "60", which is not a duration`. */
+/** Returns the problem as the rest of a sentence: `is "60", which is not a duration`. */
 function problemOf(issue: Issue, value: unknown, secret: boolean): string {
   if (value === undefined) return 'is missing';
   if (value === null) return 'has no value';
@@ -173,7 +174,9 @@ function found(value: unknown, secret: boolean): string {
 }
 
 /** Adds the field's name and its accepted values. `specs` is the unparsed value of the field `specs`. */
-export function toProblem(schema: z.ZodType, { path, problem, form = fieldAt(schema, path).form }: Mistake, specs: unknown): ConfigProblem {
+export function toConfigProblem(
+  schema: z.ZodType, { path, problem, form = fieldAt(schema, path).form }: FieldProblem, specs: unknown,
+): ConfigProblem {
   return { name: fieldName(path, specs), problem, form };
 }
 

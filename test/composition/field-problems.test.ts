@@ -3,7 +3,7 @@ import { basename } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { readConfig } from '../../src/composition/config/read-config.ts';
 import { configSchema } from '../../src/composition/config/config-schema.ts';
-import { allFields } from '../../src/composition/config/config-mistakes.ts';
+import { allFields } from '../../src/composition/config/field-problems.ts';
 import { unsetSecrets } from '../../src/composition/config/environment-warnings.ts';
 import { configFiles, refusalOf } from './config-files.ts';
 
