@@ -5,7 +5,7 @@ import { isFailure, connectionLost } from './failures.ts';
 import type { Execution as ExecutionState, ExecutionRequest, ExecutionSignal, TerminalSize } from './openapi.ts';
 import { type FollowOptions, Reconnection } from './reconnection.ts';
 
-const one = '/api/v1/sandboxes/{id}/executions/{execution_id}';
+const executionPath = '/api/v1/sandboxes/{id}/executions/{execution_id}';
 
 /** A command line for `/bin/sh`, or a program with its arguments. */
 export type CommandLine = string | readonly string[];
@@ -68,7 +68,7 @@ export class Executions {
 
   async get(id: string, options: CallOptions = {}): Promise<Execution> {
     const input = { path: { id: this.#sandboxId, execution_id: id }, ...options };
-    return new Execution(this.#connection, await this.#connection.request(`GET ${one}`, input));
+    return new Execution(this.#connection, await this.#connection.request(`GET ${executionPath}`, input));
   }
 
   /** Yields all executions, the newest first. */
@@ -93,7 +93,7 @@ export class Execution {
   }
 
   async refresh(options: CallOptions = {}): Promise<ExecutionState> {
-    this.state = await this.#connection.request(`GET ${one}`, this.#input(options));
+    this.state = await this.#connection.request(`GET ${executionPath}`, this.#input(options));
     return this.state;
   }
 
@@ -111,7 +111,7 @@ export class Execution {
       let error: unknown = connectionLost();
       try {
         const query = { stream, after, follow: true, hold: options.hold };
-        const response = await this.#connection.open(`GET ${one}/output`, { ...this.#input({ signal }), query });
+        const response = await this.#connection.open(`GET ${executionPath}/output`, { ...this.#input({ signal }), query });
         isOpen = true;
         reconnection.succeeded();
         for await (const part of partsOf(response.body)) {
@@ -144,24 +144,24 @@ export class Execution {
   /** Writes to the input. Resolves when the input is handed to the execution. */
   async write(input: string | Uint8Array<ArrayBuffer>, { close = false, ...options }: CallOptions & { readonly close?: boolean } = {}) {
     const body = typeof input === 'string' ? new TextEncoder().encode(input) : input;
-    await this.#connection.request(`POST ${one}/input`, { ...this.#input(options), query: { close }, body });
+    await this.#connection.request(`POST ${executionPath}/input`, { ...this.#input(options), query: { close }, body });
   }
 
   /** Sends a signal to the process group. */
   async signal(signal: ExecutionSignal['signal'], options: CallOptions = {}): Promise<void> {
-    await this.#connection.request(`POST ${one}/signal`, { ...this.#input(options), body: { signal } });
+    await this.#connection.request(`POST ${executionPath}/signal`, { ...this.#input(options), body: { signal } });
   }
 
   async resize(size: TerminalSize, options: CallOptions = {}): Promise<void> {
-    await this.#connection.request(`POST ${one}/resize`, { ...this.#input(options), body: size });
+    await this.#connection.request(`POST ${executionPath}/resize`, { ...this.#input(options), body: size });
   }
 
   /** Stops the execution with all processes that it started, and deletes its record. */
   async delete(options: CallOptions = {}): Promise<void> {
-    await this.#connection.request(`DELETE ${one}`, this.#input(options));
+    await this.#connection.request(`DELETE ${executionPath}`, this.#input(options));
   }
 
-  #input(options: CallOptions): RequestInput<`GET ${typeof one}`> {
+  #input(options: CallOptions): RequestInput<`GET ${typeof executionPath}`> {
     return { path: { id: this.state.sandbox_id, execution_id: this.state.id }, ...options };
   }
 }

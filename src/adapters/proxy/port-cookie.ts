@@ -49,6 +49,7 @@ export function mayUseCookie(request: IncomingMessage, by: PortTarget['by'], pub
   if (origin === undefined) return true;
   const originHost = URL.parse(origin)?.host;
   if (originHost === undefined) return false;
-  // A reverse proxy may have changed the host, which matters by path only. By host, pages of the public address belong to other sandboxes.
+  // Addressed by path: a reverse proxy may have replaced `Host`, so the public URL counts too. By host: a page of the public URL belongs to
+  // another sandbox.
   return originHost === host?.toLowerCase() || (by === 'path' && originHost === URL.parse(publicUrl)?.host);
 }

@@ -14,7 +14,7 @@ export interface PortTarget {
   /** The path and query for the sandbox, as the client sent them, without the token of a link. */
   readonly path: string;
   readonly token: string | null;
-  /** True if the slash at the end of the prefix is missing. Relative links in the page would then be wrong. */
+  /** True if the slash at the end of the prefix is missing. The proxy redirects a browser then, because relative links would be wrong. */
   readonly lacksSlash: boolean;
   /** The host that the program sees. */
   readonly host: string | undefined;

@@ -69,12 +69,12 @@ function headersWithout(headers: IncomingHttpHeaders, isDropped: (name: string) 
 }
 
 /** With these, a page could control the whole origin or redirect its visitors. */
-const forBrowsers = ['service-worker-allowed', 'alt-svc'];
+const droppedForBrowsers = ['service-worker-allowed', 'alt-svc'];
 
 /** The server frames the body itself. With the others, a reverse proxy would send one of its own files, or read one response as two. */
-const forServers = ['transfer-encoding', 'x-accel-redirect', 'x-sendfile'];
+const droppedForReverseProxies = ['transfer-encoding', 'x-accel-redirect', 'x-sendfile'];
 
-const droppedResponseHeaders: ReadonlySet<string> = new Set([...hopByHopHeaders, ...forBrowsers, ...forServers]);
+const droppedResponseHeaders: ReadonlySet<string> = new Set([...hopByHopHeaders, ...droppedForBrowsers, ...droppedForReverseProxies]);
 
 /** The further headers that are dropped if several sandboxes share an origin. */
 const droppedIfByPath: ReadonlySet<string> = new Set([

@@ -73,7 +73,7 @@ export async function authorizePort(
 
 function requireExposed(sandbox: Sandbox, port: number, isAnonymous: boolean): PortAccess {
   if (exposedPort(sandbox, port) !== null) return { sandbox, isAnonymous };
-  throw new Failure('port_not_exposed', { id: sandbox.id, port, exposed: sandbox.spec.ports.map((one) => one.port) });
+  throw new Failure('port_not_exposed', { id: sandbox.id, port, exposed: sandbox.spec.ports.map((exposed) => exposed.port) });
 }
 
 /** The port that a link gives access to. `expiresAt` is in milliseconds since the epoch. */
@@ -111,7 +111,7 @@ const maxTries = 4;
 export async function openPort(deps: SandboxUseCaseDeps, id: string, port: number, visitor: PortVisitor): Promise<OpenPort> {
   const { sandbox: found, isAnonymous } = await authorizePort(deps, id, port, visitor);
   const sandbox = found.status === 'RUNNING' ? found : await untilRunning(deps, found, isAnonymous);
-  const url = sandbox.exposedUrls.find((one) => one.port === port)?.url;
+  const url = sandbox.exposedUrls.find((exposed) => exposed.port === port)?.url;
   if (url === undefined) throw new Failure('port_closed', { id, port });
   const sessionKey = !isAnonymous && exposedPort(sandbox, port)?.wantsSessionKey === true ? sandbox.sessionApiKey : null;
   return { sandbox: await notePortActivity(deps, sandbox), isAnonymous, url, sessionKey };

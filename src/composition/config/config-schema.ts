@@ -59,7 +59,7 @@ const isolation = z.strictObject({
   .describe('a mapping with settings of the isolation, for example { read_only_root: true, network: none, user: "1000" }')
   .transform(({ read_only_root: readOnlyRoot, ...same }) => ({ ...defaultIsolation, ...omitUndefined({ ...same, readOnlyRoot }) }));
 
-/** Labels that Skep itself sets have this prefix. */
+/** `skep.` is reserved for labels that Skep sets. */
 const labels = z.record(
   z.string().min(1, 'is empty').regex(/^(?!skep\.)/, 'begins with skep., which is reserved'),
   z.string().describe('a text, for example shop'),

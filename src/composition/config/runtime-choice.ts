@@ -60,7 +60,7 @@ async function whyNotDocker({ specs, dockerHost }: SkepConfig, lookups: RuntimeL
   return ok ? null : `no Docker engine is configured, and none answers: ${detail}`;
 }
 
-/** Returns what keeps Docker from running the specs. If Docker is set by name, reading the configuration reports it. */
+/** Returns why Docker can't run the specs. Only for `auto`: if Docker is set by name, `readConfig` reports these problems. */
 function dockerProblems({ specs }: SkepConfig): ConfigProblem[] {
   const hint = '(SKEP_SANDBOX_RUNTIME is auto and chose Docker; set it to process to run the command on this machine instead)';
   return (specs ?? []).flatMap(({ image, resources: { memoryBytes } }, index) =>

@@ -6,7 +6,7 @@ import { commandName } from '../../client/command-name.ts';
 import { defaultQuarantineForMs } from '../../domain/quarantine.ts';
 import { ensureDeploymentFile, noteRuntime, readDeploymentFile } from '../config/deployment-file.ts';
 import { readConfig } from '../config/read-config.ts';
-import { storeWarningText } from '../store-messages.ts';
+import { storeWarningText } from '../store-warnings.ts';
 
 export async function backup(env: NodeJS.ProcessEnv, file: string, options: JsonOption): Promise<number> {
   if (file === '-') throw new CommandError('Give the name of a new file: a backup is not written to the standard output.');

@@ -2,7 +2,7 @@ import { sentenceOf } from '../../adapters/shared/status-and-error-messages.ts';
 import { commandName } from '../../client/command-name.ts';
 import type { Reason } from '../../domain/reason.ts';
 import type { ConfigProblem } from '../config/config-error.ts';
-import { storeWarningText } from '../store-messages.ts';
+import { storeWarningText } from '../store-warnings.ts';
 
 /** The result of a check. `warning`: nothing fails, but a person should know it. */
 export interface Finding {

@@ -3,7 +3,7 @@ import { sentenceOfFailure } from '../../adapters/shared/status-and-error-messag
 import type { StoreRefused } from '../../adapters/store/sqlite/index.ts';
 import { isFailure } from '../../domain/failure.ts';
 import { ConfigError } from '../config/config-error.ts';
-import { storeRefusalText } from '../store-messages.ts';
+import { storeRefusalText } from '../store-warnings.ts';
 
 /** Returns the message of an expected error, with advice. Returns the stack of any other error. */
 export function explain(error: unknown): string {

@@ -8,7 +8,7 @@ import type { KeyFormat } from '../../domain/api-key.ts';
 import type { ApiKeys } from '../../ports/api-keys.ts';
 import type { SkepConfig } from '../config/config-schema.ts';
 import { readConfig } from '../config/read-config.ts';
-import { storeCreatedText, storeWarningText } from '../store-messages.ts';
+import { storeCreatedText, storeWarningText } from '../store-warnings.ts';
 
 export interface CreateKeyOptions extends JsonOption {
   readonly name: string;

@@ -18,7 +18,7 @@ import { omitUndefined } from '../config/field-schemas.ts';
 import type {
   AdapterDeps, CheckedOptions, DockerRuntimeOptions, GitOptions, ProcessRuntimeOptions, StoreOptions, SystemDeps,
 } from '../skep-options.ts';
-import { storeWarningText } from '../store-messages.ts';
+import { storeWarningText } from '../store-warnings.ts';
 import { isCustomAdapter, provideCustom } from './custom-adapters.ts';
 import { provide, token, tokens } from './tokens.ts';
 

@@ -48,8 +48,8 @@ export function createApiKeyAuth({ staticKey, keys, clock, random }: ApiKeyAuthO
     async digestsOf(userId) {
       const records = await keys.list();
       const isOf = (key: ApiKeyRecord): boolean => (key.userId === userId || key.access === 'admin') && isKeyValid(key, clock.now());
-      const isFree = staticDigest !== null && userId === defaultUser && !records.some(({ hash }) => hash === staticDigest);
-      return [...records.filter(isOf).map(({ hash }) => hash), ...(isFree ? [staticDigest] : [])];
+      const staticKeyApplies = staticDigest !== null && userId === defaultUser && !records.some(({ hash }) => hash === staticDigest);
+      return [...records.filter(isOf).map(({ hash }) => hash), ...(staticKeyApplies ? [staticDigest] : [])];
     },
     ...(random !== undefined && { keys: createApiKeys({ keys, clock, random }) }),
   };
