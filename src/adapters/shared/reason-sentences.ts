@@ -1,7 +1,8 @@
 import type { FailureContexts } from '../../domain/failure.ts';
 import type { FrontMatterProblem } from '../../domain/microagent.ts';
 import type { ProbeMiss } from '../../domain/readiness.ts';
-import type { Authentication, ReasonCode, ReasonOf } from '../../domain/reason.ts';
+import type { Authentication } from '../../domain/conversation-reason.ts';
+import type { ReasonCode, ReasonOf } from '../../domain/reason.ts';
 import { maxRepositoryNameLength, type RepositoryNameProblem } from '../../domain/repository-name.ts';
 import { asSentence, duration, endText, quoted } from './message-formatting.ts';
 
