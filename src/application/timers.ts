@@ -1,5 +1,6 @@
 import { isFailure, isFailureOf, logFieldsOf } from '../domain/failure.ts';
 import { backOffMs } from '../domain/back-off.ts';
+import { onAbort } from '../ports/abort-signals.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Logger } from '../ports/logger.ts';
 
@@ -18,13 +19,6 @@ export function interval(clock: Clock, ms: number, callback: () => void): Dispos
     callback();
   }
   return { [Symbol.dispose]: () => cancel() };
-}
-
-/** Calls `callback` when the signal fires, or at once if it has fired. Does not call it after the result is disposed of. */
-export function onAbort(signal: AbortSignal, callback: () => void): Disposable {
-  if (signal.aborted) callback();
-  else signal.addEventListener('abort', callback, { once: true });
-  return { [Symbol.dispose]: () => signal.removeEventListener('abort', callback) };
 }
 
 /** Waits for the promise for at most `ms` milliseconds. Then resolves to null, while the work continues. */

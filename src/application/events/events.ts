@@ -1,11 +1,12 @@
 import type { Event, EventKind } from '../../domain/event.ts';
 import { type Page, pageOf } from '../../domain/page.ts';
 import { type Caller, scopeOf } from '../../domain/principal.ts';
+import { onAbort } from '../../ports/abort-signals.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { EventFilter, EventStore, WrittenEvents } from '../../ports/event-store.ts';
 import type { CoreDeps } from '../use-cases.ts';
 import { getVisibleConversation } from '../conversations/conversation-records.ts';
-import { onAbort, waitAtMost } from '../timers.ts';
+import { waitAtMost } from '../timers.ts';
 
 /** How long events are kept, if nothing else is configured: 30 days. */
 export const defaultKeepEventsForMs = 30 * 86_400_000;

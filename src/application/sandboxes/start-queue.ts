@@ -1,4 +1,4 @@
-import { onAbort } from '../timers.ts';
+import { onAbort } from '../../ports/abort-signals.ts';
 
 /** How many starts run at a time for each core, if nothing else is configured. A runtime that starts more only gets slower. */
 export const startsPerCore = 2;

@@ -1,5 +1,6 @@
 import { rename, rm, stat } from 'node:fs/promises';
 import { isFailure, isFailureOf } from '../../../domain/failure.ts';
+import { onAbort } from '../../../ports/abort-signals.ts';
 import type {
   Checkout, CheckoutProgress, CheckoutRequest, RepositoryCheckouts, WorkTreeRequest,
 } from '../../../ports/repository-checkouts.ts';
@@ -78,28 +79,26 @@ export function createCheckout(
   };
 }
 
+/** Returns the checkout while git makes its archive. Keeps the lease until the archive was read, is cancelled or fails. */
 function checkoutOf({ git, store, lease, request }: CheckoutJob, head: Head | null, signal: AbortSignal): Checkout {
   const { failed } = providerFailures(request.provider);
-  const leaving = new AbortController();
-  const ending = AbortSignal.any([signal, leaving.signal]);
+  const held = new DisposableStack();
+  held.defer(lease.release);
   async function* parts(): AsyncGenerator<Uint8Array> {
     try {
-      yield* archiveParts(git, head, request, lease.exported, ending);
+      yield* archiveParts(git, head, request, lease.exported, signal);
     } catch (error) {
       // The next checkout exports the commit from the mirror again.
-      if (lease.exported !== null && !ending.aborted) await store.discard(lease.exported);
+      if (lease.exported !== null && !signal.aborted) await store.discard(lease.exported);
       throw isFailure(error) ? error : failed('the local copy of the repository could not be read', error);
     }
   }
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>({
-    // The reader gets the signal's reason at once, also if it does not read.
-    start(controller) {
-      signal.throwIfAborted();
-      signal.addEventListener('abort', () => controller.error(signal.reason), { once: true });
-    },
-    cancel: (reason) => leaving.abort(reason),
+    // The signal ends the archive here, because a pipe that gets a signal first waits until its last part is read.
+    start: (controller) => void held.use(onAbort(signal, () => controller.error(signal.reason))),
   });
-  void ReadableStream.from(parts()).pipeTo(writable).catch(() => 'the reader has the failure').finally(lease.release);
+  // The pipe releases the lease also if nobody reads. A stream that pulls from `parts` would not begin before the first read.
+  void ReadableStream.from(parts()).pipeTo(writable).catch(() => 'the reader has the failure').finally(() => held.dispose());
   return { branch: head?.branch ?? null, commit: head?.oid ?? null, archive: readable };
 }
 

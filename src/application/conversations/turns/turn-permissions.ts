@@ -1,8 +1,9 @@
 import { chooseOption, type PermissionRequest } from '../../../domain/permission.ts';
 import { isEnded } from '../../../domain/conversation.ts';
 import type { Reason } from '../../../domain/reason.ts';
+import { onAbort } from '../../../ports/abort-signals.ts';
 import type { AgentPermission } from '../../../ports/agent-protocol.ts';
-import { interval, onAbort, retryThroughStoreOutage, timeout } from '../../timers.ts';
+import { interval, retryThroughStoreOutage, timeout } from '../../timers.ts';
 import { type Change, changeConversation } from '../conversation-records.ts';
 import type { StepDeps } from '../conversation-reconciler.ts';
 import { limitSize, type TurnRecorder } from './turn-recorder.ts';

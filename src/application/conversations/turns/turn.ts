@@ -1,10 +1,11 @@
 import { statusAfterTurn } from '../../../domain/conversation-next-step.ts';
 import { type Conversation, isUnprompted, type Message, type StartedTurn } from '../../../domain/conversation.ts';
 import type { Sandbox } from '../../../domain/sandbox.ts';
+import { onAbort } from '../../../ports/abort-signals.ts';
 import type { AgentTurn } from '../../../ports/agent-protocol.ts';
 import type { LiveAgent } from '../../agents/live-agent.ts';
 import type { TurnClient } from '../../agents/redacting-agent-client.ts';
-import { onAbort, retryThroughStoreOutage } from '../../timers.ts';
+import { retryThroughStoreOutage } from '../../timers.ts';
 import { type Change, changeConversation, type ConversationChange } from '../conversation-records.ts';
 import type { StepDeps } from '../conversation-reconciler.ts';
 import { type RecordedTurn, TurnRecorder } from './turn-recorder.ts';

@@ -1,5 +1,6 @@
 import { readdir, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
+import { queryObjects } from 'node:v8';
 import { describe, expect, test } from 'vitest';
 import { until } from '../../../support/until.ts';
 import { commits, createScene, never, open, start, noProgress, type Scene } from './support.ts';
@@ -74,4 +75,24 @@ describe('The git processes', () => {
       await until(() => processesIn(scene.root), (count) => count === 0);
     }
   });
+});
+
+const streamsInMemory = (): number => queryObjects(TransformStream, { format: 'count' });
+
+test('A mirror keeps nothing of a checkout that was read, cancelled or aborted', async () => {
+  const scene = await createScene(commits(1));
+  const mirror = scene.mirror();
+  const checkOut = async (end: (archive: ReadableStream<Uint8Array>, leaving: AbortController) => Promise<unknown>): Promise<void> => {
+    const leaving = new AbortController();
+    const { archive } = await mirror.checkOut(scene.request, noProgress, leaving.signal);
+    await end(archive, leaving);
+  };
+  const ends = [
+    (archive: ReadableStream<Uint8Array>) => new Response(archive).bytes(),
+    (archive: ReadableStream<Uint8Array>) => archive.cancel(),
+    async (_: unknown, leaving: AbortController) => leaving.abort(),
+  ];
+  const before = streamsInMemory();
+  for (const end of [...ends, ...ends]) await checkOut(end);
+  await until(streamsInMemory, (count) => count <= before);
 });
