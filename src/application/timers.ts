@@ -57,22 +57,29 @@ const lastPauseMs = 500;
 
 /** Repeats the work while the store is unavailable: two minutes, or five seconds after the signal. A failed try may have had its effect. */
 export async function retryThroughStoreOutage<T>(clock: Clock, signal: AbortSignal, work: (failures: number) => Promise<T>): Promise<T> {
-  let giveUpAt = clock.now() + storeOutageMs;
-  let isEnding = false;
+  let isOver = false;
+  using ends = new DisposableStack();
+  const giveUpAfter = (ms: number): void => ends.defer(clock.after(ms, () => (isOver = true)));
+  giveUpAfter(storeOutageMs);
+  const fired = Promise.withResolvers<void>();
+  ends.use(onAbort(signal, () => {
+    giveUpAfter(lastTriesMs);
+    fired.resolve();
+  }));
   for (let failures = 0; ; ) {
     try {
       return await work(failures);
     } catch (error) {
-      failures += 1;
-      if (signal.aborted && !isEnding) giveUpAt = Math.min(giveUpAt, clock.now() + lastTriesMs);
-      isEnding = signal.aborted;
-      if (!isFailureOf(error, 'store_unavailable') || clock.now() >= giveUpAt) throw error;
-      const { promise, resolve } = Promise.withResolvers<void>();
-      // The signal ends a long pause.
-      using _ = onAbort(signal, () => !isEnding && resolve());
-      await waitAtMost(clock, isEnding ? lastPauseMs : Math.min(maxPauseMs, backOffMs(failures)), promise);
+      if (isOver || !isFailureOf(error, 'store_unavailable')) throw error;
     }
+    failures += 1;
+    if (signal.aborted) await pause(clock, lastPauseMs);
+    else await waitAtMost(clock, Math.min(maxPauseMs, backOffMs(failures)), fired.promise);
   }
+}
+
+function pause(clock: Clock, ms: number): Promise<void> {
+  return new Promise((resolve) => void clock.after(ms, resolve));
 }
 
 /** Timers that are due later are not set. A later sweep sets them. */
