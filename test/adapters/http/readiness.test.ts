@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createRouter } from '../../../src/adapters/http/index.ts';
+import { createManualClock } from '../../doubles/memory/index.ts';
 import { until } from '../../support/until.ts';
 import { startWorld, type World } from './world.ts';
 
@@ -47,17 +48,20 @@ describe('readiness', () => {
 
   test('is ready while a runtime answers slowly, and degraded when it takes too long, without delaying other reports', async () => {
     const world = await startWorld();
-    let answerMs = 150;
-    const [fast, ahead] = [hastened(world), { ms: 0 }];
-    const clock = { ...fast.skep.clock, now: () => Date.now() + ahead.ms };
-    const check = async () => (await sleep(answerMs), await fine());
-    const ask = await createWorldOf({ ...world, skep: { ...fast.skep, clock } }, [store, { part: 'runtime', adapter: 'docker', check }]);
+    let [answerMs, checks] = [150, 0];
+    const clock = createManualClock(Date.now());
+    const check = async () => (checks += 1, await sleep(answerMs), await fine());
+    const ask = await createWorldOf({ ...world, skep: { ...world.skep, clock } }, [store, { part: 'runtime', adapter: 'docker', check }]);
     const status = async () => ((await (await ask('/ready')).json()) as { status: string }).status;
     expect(await status()).toBe('ready');
     answerMs = 100_000;
-    ahead.ms = 15_000;
-    expect(await status()).toBe('ready');
-    await until(status, (found) => found === 'degraded');
+    clock.advance(10_000);
+    const early = status();
+    await until(() => checks, (count) => count === 2);
+    clock.advance(500);
+    expect(await early).toBe('ready');
+    clock.advance(4500);
+    expect(await status()).toBe('degraded');
     expect(world.lines.filter(({ level }) => level === 'warn')).toMatchObject([{ part: 'runtime', detail: 'no answer within 5000 ms' }]);
   });
 
@@ -78,17 +82,52 @@ describe('readiness', () => {
     ['does not end', () => new Promise<never>(() => {})],
   ] as const)('returns after a check that %s, and the log has both changes', async (_how, fail) => {
     const world = await startWorld();
-    let [ahead, checks] = [0, 0];
-    const clock = { ...world.skep.clock, now: () => Date.now() + ahead };
+    let checks = 0;
+    const clock = createManualClock(Date.now());
     const ask = await createWorldOf({ ...world, skep: { ...world.skep, clock } }, [{ ...store, check: () => ((checks += 1) === 1 ? fail() : fine()) }]);
-    expect((await ask('/ready')).status).toBe(503);
+    const first = ask('/ready');
+    await until(() => checks, (count) => count === 1);
+    clock.advance(500);
+    expect((await first).status).toBe(503);
     expect((await ask('/ready')).status).toBe(503);
     expect(checks).toBe(1);
     expect(world.lines.filter(({ level }) => level === 'warn')).toMatchObject([{ part: 'store', message: 'a part does not answer' }]);
-    ahead = 15_000;
+    clock.advance(15_000);
     expect((await ask('/ready')).status).toBe(200);
     expect(world.lines.some(({ message }) => message === 'a part answers again')).toBe(true);
     expect(world.lines.filter(({ level }) => level === 'error')).toEqual([]);
+  });
+
+  test('checks a part again when its time is over, also if the time of the machine is set back meanwhile', async () => {
+    const world = await startWorld();
+    let isOk = true;
+    const clock = createManualClock(Date.now());
+    const check = async () => ({ ok: isOk, detail: 'the file' });
+    const ask = await createWorldOf({ ...world, skep: { ...world.skep, clock } }, [{ ...store, check }]);
+    expect((await ask('/ready')).status).toBe(200);
+    isOk = false;
+    expect((await ask('/ready')).status).toBe(200);
+    clock.jump(-3_600_000);
+    clock.advance(1000);
+    expect((await ask('/ready')).status).toBe(503);
+  });
+
+  test('ignores the result of a check that was abandoned', async () => {
+    const world = await startWorld();
+    const slow = Promise.withResolvers<{ ok: boolean; detail: string }>();
+    let checks = 0;
+    const clock = createManualClock(Date.now());
+    const check = async () => ((checks += 1) === 1 ? await slow.promise : await fine());
+    const ask = await createWorldOf({ ...world, skep: { ...world.skep, clock } }, [{ ...store, check }]);
+    const first = ask('/ready');
+    await until(() => checks, (count) => count === 1);
+    clock.advance(500);
+    expect((await first).status).toBe(503);
+    clock.advance(9500);
+    expect((await ask('/ready')).status).toBe(200);
+    slow.resolve({ ok: false, detail: 'too late' });
+    expect((await ask('/ready')).status).toBe(200);
+    expect(checks).toBe(2);
   });
 
   test('is checked once for many requests at a time', async () => {

@@ -48,10 +48,10 @@ const waitMs = 500;
  * paths of the host.
  */
 export function readinessReporter(skep: Skep): (options?: { readonly isDetailed?: boolean }) => Promise<ReadinessReport> {
-  const watches = skep.parts.map((part) => ({ ...part, answers: monitor(part, skep) }));
+  const watches = skep.parts.map((part) => ({ ...part, readResult: monitor(part, skep) }));
   return async ({ isDetailed = false } = {}) => {
-    const parts = await Promise.all(watches.map(async ({ part, adapter, answers }) => {
-      const { ok, detail, refusal } = await answers();
+    const parts = await Promise.all(watches.map(async ({ part, adapter, readResult }) => {
+      const { ok, detail, refusal } = await readResult();
       return { part, adapter, ok, detail: isDetailed ? detail : ok ? 'answers' : `${problemText(refusal)}; the log says why` };
     }));
     const broken = parts.filter(({ ok }) => !ok);
@@ -73,7 +73,8 @@ function monitor({ part, adapter, check }: Component, { clock, logger }: Skep): 
   const [keptMs, withinMs] = part === 'store' ? [storeKeptMs, storeWithinMs] : [othersKeptMs, othersWithinMs];
   const late = { ok: false, detail: `no answer within ${withinMs} ms` };
   let last: CheckResult | null = null;
-  let asked: { readonly at: number; keptUntil: number; readonly answer: Promise<CheckResult> } | null = null;
+  /** Resolves when `last` is the result of the check, or says that it is late. Null if the next caller starts a check. */
+  let current: Promise<unknown> | null = null;
   const note = (result: CheckResult & { readonly error?: unknown }): void => {
     const { ok, refusal, ...details } = result;
     const lastOk = last?.ok ?? true;
@@ -81,21 +82,25 @@ function monitor({ part, adapter, check }: Component, { clock, logger }: Skep): 
     if (!lastOk && ok) logger.info({ part, adapter, ...details }, 'a part answers again');
     last = result;
   };
-  const ask = async (at: number): Promise<CheckResult> => {
-    const cancel = clock.after(withinMs, () => asked?.at === at && note(late));
-    const result = await check().catch((error: unknown) => ({ ok: false, detail: 'the check failed', error })).finally(cancel);
-    // A late answer is ignored if a new check has started.
-    if (asked?.at !== at) return result;
-    note(result);
-    asked.keptUntil = clock.now() + keptMs;
-    return result;
+  const start = (): Promise<unknown> => {
+    const drop = (): void => {
+      if (current === noted) current = null;
+    };
+    const cancel = clock.after(abandonAfterMs, drop);
+    const checked = check().catch((error: unknown) => ({ ok: false, detail: 'the check failed', error })).then((result) => {
+      cancel();
+      // The result of an abandoned check is ignored.
+      if (current === noted) note(result);
+      clock.after(keptMs, drop);
+      return 'checked';
+    });
+    const noted = waitAtMost(clock, withinMs, checked).then((inTime) => inTime ?? note(late));
+    return noted;
   };
   return async () => {
-    const now = clock.now();
-    if (asked === null || now >= asked.keptUntil) asked = { at: now, keptUntil: now + abandonAfterMs, answer: ask(now) };
-    const leftMs = Math.max(0, asked.at + withinMs - now);
-    const result = await waitAtMost(clock, last === null ? leftMs : Math.min(leftMs, waitMs), asked.answer);
-    return result ?? (leftMs > waitMs ? last : null) ?? late;
+    current ??= start();
+    await (last === null ? current : waitAtMost(clock, waitMs, current));
+    return last ?? late;
   };
 }
 
