@@ -73,7 +73,10 @@ function refusedAfter({ refused }: Sandbox, transition: SandboxTransition, now: 
 
 /** Returns false soon after the runtime refused to pause or to resume the sandbox: Skep must not try again yet. */
 export function mayTryAgain({ refused }: Sandbox, now: number): boolean {
-  return refused === null || refused.retryAt <= now;
+  if (refused === null) return true;
+  const waitMs = refused.retryAt - now;
+  // After a jump of the time to an earlier one, the delay is over.
+  return waitMs <= 0 || waitMs > backOffMs(refused.times);
 }
 
 /** Returns the reason of a change that the user requested. Only administrators change sandboxes of others. */

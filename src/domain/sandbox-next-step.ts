@@ -3,8 +3,8 @@ import { dueEndOfLife, dueIdleAction } from './idle-policy.ts';
 import { isQuarantined } from './quarantine.ts';
 import type { Reason } from './reason.ts';
 import {
-  applyTransition, beginStartTimeLimit, clearStillRunning, isTooLate, markDeleted, nextVersion, type SandboxTransition, stopFrozen,
-  type TransitionChange,
+  applyTransition, beginStartTimeLimit, clearStillRunning, isTooLate, markDeleted, mayTryAgain, nextVersion, type SandboxTransition,
+  stopFrozen, type TransitionChange,
 } from './sandbox-lifecycle.ts';
 import type { ObservedSandbox, PauseKind, Sandbox } from './sandbox.ts';
 
@@ -127,8 +127,8 @@ function whileRunning(sandbox: Sandbox, observed: ObservedSandbox, now: number, 
 }
 
 /** Returns true if the record still says why a pause failed, although the time to repeat it is over. */
-function isPauseGivenUp({ statusReason, refused }: Sandbox, now: number): boolean {
-  return statusReason?.code === 'failure' && refused !== null && refused.retryAt <= now;
+function isPauseGivenUp(sandbox: Sandbox, now: number): boolean {
+  return sandbox.statusReason?.code === 'failure' && sandbox.refused !== null && mayTryAgain(sandbox, now);
 }
 
 function endedWhileRunning(sandbox: Sandbox, { reason, endedFromOutside }: ObservedSandbox, now: number): SandboxStep {

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { newConversation, type QueuedMessage } from '../../src/domain/conversation.ts';
 import { nextWorkStep } from '../../src/domain/conversation-next-step.ts';
 import type { EventActor } from '../../src/domain/event.ts';
-import { applyTransition, stopFrozen, type SandboxTransition } from '../../src/domain/sandbox-lifecycle.ts';
+import { applyTransition, mayTryAgain, stopFrozen, type SandboxTransition } from '../../src/domain/sandbox-lifecycle.ts';
 import { newSandbox, type Sandbox } from '../../src/domain/sandbox.ts';
 import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
 
@@ -51,4 +51,14 @@ test('the record says who paused the sandbox and why, until it runs again', () =
   const again = applyTransition(applyTransition(resting, 'resume', 'user', { now: 3, reason: null }) ?? running, 'refused', 'runtime', { now: 4, reason: { code: 'vanished' } });
   for (const one of [pausing, resting, again]) expect(one?.pausedBy).toEqual({ actor: 'user', reason, version: 2, since: 1 });
   expect(applyTransition(pausing, 'refused', 'runtime', { now: 2, reason: null })?.pausedBy).toBeNull();
+});
+
+test('Skep tries again when the delay is over, also if the time of the machine is set back meanwhile', () => {
+  const hour = 3_600_000;
+  let sandbox = running;
+  for (const transition of ['pause', 'refused', 'pause', 'refused'] as const) {
+    sandbox = applyTransition(sandbox, transition, 'skep', { now: hour, reason: null, pauseKind: 'freeze' }) ?? sandbox;
+  }
+  expect(sandbox.refused?.times).toBe(2);
+  expect([hour, hour + 1999, hour + 2000, hour - 1000, 0].map((now) => mayTryAgain(sandbox, now))).toEqual([false, false, true, true, true]);
 });
