@@ -42,8 +42,8 @@ export class Watchdog {
   }
 
   /**
-   * Settles like the work, or rejects with the signal's reason when the signal fires. After a garbage collection, Deno no longer tells a
-   * request about its signal. `discard` gets a result that comes later.
+   * Settles like the work, or rejects with the signal's reason. Deno can lose a request's signal after a garbage collection, so this does
+   * not rely on the request. `discard` gets a late result.
    */
   async race<T>(work: Promise<T>, discard: (late: T) => unknown = () => {}): Promise<T> {
     const fired = deferred<never>();

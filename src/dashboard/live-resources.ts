@@ -69,7 +69,14 @@ export function followChanges(): () => void {
   const stop = followEvents(undefined, (latest) => latest, (event) => {
     waiting.push(event);
     timer ??= setTimeout(() => {
-      for (const listener of listeners) listener(waiting);
+      for (const listener of listeners) {
+        try {
+          listener(waiting);
+        } catch (error) {
+          // The other listeners and the next events must not suffer from it.
+          reportError(error);
+        }
+      }
       [waiting, timer] = [[], null];
     }, batchMs);
   });

@@ -63,7 +63,7 @@ export async function followOtherTab({ key }: StorageEvent): Promise<void> {
   else await resumeSession();
 }
 
-/** Replaces an earlier session, unless the link is not valid. */
+/** Logs in with the code of a link. Keeps the earlier session if the code is not valid. */
 export async function logInWithLink(code: string): Promise<void> {
   // The code must not stay in the browser's history, although it expires soon.
   history.replaceState(null, '', '#/');

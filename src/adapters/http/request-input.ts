@@ -155,7 +155,10 @@ export function isBodyTaken(request: IncomingMessage): boolean {
 /** Reads the body of a request. Rejects with `invalid_request` or `payload_too_large`. */
 export type BodyReader = (request: IncomingMessage & { readonly body?: unknown }, response: ServerResponse) => Promise<unknown>;
 
-/** Returns a reader of JSON bodies. An empty body has no fields. A body that the host application has parsed stays unchanged. */
+/**
+ * Returns a reader of JSON bodies. An empty body has no fields, and neither has `null`, which generated clients send if a caller gives no
+ * body. A body that the host application has parsed stays unchanged.
+ */
 export function jsonReader(limitBytes = 256 * 1024): BodyReader {
   const parse = express.json({
     limit: limitBytes,

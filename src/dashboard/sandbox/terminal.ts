@@ -73,11 +73,13 @@ async function draw(attachment: Attachment, terminal: Terminal): Promise<void> {
   }
 }
 
+/** Resolves when the page is visible. Rejects with the signal's reason if the signal fires. */
 async function untilVisible(signal: AbortSignal): Promise<void> {
   if (!document.hidden) return;
-  await new Promise((resolve, reject) => {
-    document.addEventListener('visibilitychange', resolve, { once: true, signal });
-    signal.addEventListener('abort', reject, { once: true });
+  signal.throwIfAborted();
+  await new Promise<void>((resolve, reject) => {
+    document.addEventListener('visibilitychange', () => resolve(), { once: true, signal });
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
   });
 }
 
