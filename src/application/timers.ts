@@ -1,6 +1,6 @@
 import { isFailure, isFailureOf, logFieldsOf } from '../domain/failure.ts';
 import { backOffMs } from '../domain/back-off.ts';
-import { onAbort } from '../ports/abort-signals.ts';
+import { onAbort, raceSignal } from '../ports/abort-signals.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Logger } from '../ports/logger.ts';
 
@@ -29,17 +29,10 @@ export async function waitAtMost<T>(clock: Clock, ms: number, promise: Promise<T
   return await Promise.race([promise, late.promise]);
 }
 
-/** Waits for the promise. If the signal fires first, rejects with its reason, while the work continues. */
-export async function unlessAborted<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
-  const aborted = Promise.withResolvers<never>();
-  using _ = onAbort(signal, () => aborted.reject(signal.reason));
-  return await Promise.race([promise, aborted.promise]);
-}
-
 /** Waits for an answer of the runtime. Resolves to null if it fails, which is logged, or if the signal fires first. */
 export async function answerOrNull<T>(answer: Promise<T>, signal: AbortSignal, logger: Logger, message: string): Promise<T | null> {
   try {
-    return await unlessAborted(signal, answer);
+    return await raceSignal(answer, signal);
   } catch (error) {
     if (signal.aborted) return null;
     if (!isFailure(error)) throw error;

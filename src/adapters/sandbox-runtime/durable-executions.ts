@@ -1,10 +1,11 @@
 import { Failure } from '../../domain/failure.ts';
 import type { Reason } from '../../domain/reason.ts';
+import { raceSignal } from '../../ports/abort-signals.ts';
 import type {
   ExecutionStart, ExecutionState, OpenExecution, OpenExecutionStart, OutputRequest, OutputStream, SandboxExecutions, TerminalSize,
 } from '../../ports/sandbox-executions.ts';
 import { createSingleFlight } from '../shared/single-flight.ts';
-import { raceSignal, realTimers, sleep } from '../shared/timeout.ts';
+import { realTimers, sleep } from '../shared/timeout.ts';
 import { AttachedExecution } from './attached-execution.ts';
 import { readFirstLine, killOnFailure, noScriptResult } from './script-result.ts';
 import { type ExecutionHost, executionNotFound } from './execution-host.ts';

@@ -1,9 +1,9 @@
 import { type Readable, Transform } from 'node:stream';
 import { Failure } from '../../domain/failure.ts';
 import type { FileEntry, FileType } from '../../domain/file-entry.ts';
+import { raceSignal } from '../../ports/abort-signals.ts';
 import type { ByteRange } from '../../ports/sandbox-files.ts';
 import { nodeStreamOf, webStreamOf } from '../shared/node-streams.ts';
-import { raceSignal } from '../shared/timeout.ts';
 
 /** Yields a content's chunks. Throws the signal's reason as soon as it fires, even while it waits for the next chunk. */
 export async function* chunksUntil(content: ReadableStream<Uint8Array>, signal: AbortSignal): AsyncGenerator<Uint8Array, void> {

@@ -1,5 +1,5 @@
-import { raceSignal } from '../shared/timeout.ts';
 import { Failure } from '../../domain/failure.ts';
+import { raceSignal } from '../../ports/abort-signals.ts';
 import type { KeptOutput, OutputRequest } from '../../ports/sandbox-executions.ts';
 
 /** Smaller pieces are collected in blocks of this size. */

@@ -1,7 +1,8 @@
 import { Failure } from '../../domain/failure.ts';
+import { raceSignal } from '../../ports/abort-signals.ts';
 import type { Execution } from '../../ports/sandbox-runtime.ts';
 import { readAtMost } from '../shared/node-streams.ts';
-import { raceSignal, realTimers, startTimeout, withTimeout } from '../shared/timeout.ts';
+import { realTimers, startTimeout, withTimeout } from '../shared/timeout.ts';
 import type { ExecutionHost } from './execution-host.ts';
 
 /** Longer than any script that does not wait. */

@@ -1,4 +1,5 @@
-import { neverAborts, raceSignal } from './timeout.ts';
+import { raceSignal } from '../../ports/abort-signals.ts';
+import { neverAborts } from './timeout.ts';
 
 /** Runs the tasks of one key one after another, and tasks of different keys at the same time. A failed task does not stop the next. */
 export class KeyedMutex {

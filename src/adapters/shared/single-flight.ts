@@ -1,4 +1,4 @@
-import { raceSignal } from './timeout.ts';
+import { raceSignal } from '../../ports/abort-signals.ts';
 
 /** Returns a function that makes something when it is first needed, and then returns what was made. If that failed, it tries again. */
 export function createLazy<T>(make: () => Promise<T>) {

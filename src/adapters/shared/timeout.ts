@@ -1,3 +1,4 @@
+import { onAbort, raceSignal } from '../../ports/abort-signals.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ProviderFailures } from './provider-failures.ts';
 
@@ -13,19 +14,6 @@ export const realTimers: Timers = {
 
 /** For work that no caller ends early. */
 export const neverAborts: AbortSignal = new AbortController().signal;
-
-/** Rejects with the signal's reason if it fires before the promise settles. */
-export async function raceSignal<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  const aborted = Promise.withResolvers<never>();
-  const onAbort = (): void => aborted.reject(signal.reason);
-  if (signal.aborted) onAbort();
-  else signal.addEventListener('abort', onAbort, { once: true });
-  try {
-    return await Promise.race([aborted.promise, promise]);
-  } finally {
-    signal.removeEventListener('abort', onAbort);
-  }
-}
 
 /**
  * A signal that fires after a time, or together with one of several other signals. Must be disposed of when the work has ended. Then the
@@ -53,19 +41,10 @@ export function startTimeout(timers: Timers, ms: number, failure: () => Error, s
 /** Returns a signal that fires `ms` after the given one, or at once if that has fired before. It does not fire after its disposal. */
 export function startDelay(signal: AbortSignal | undefined, ms: number): Disposable & Pick<Timeout, 'signal'> {
   const later = new AbortController();
-  let timer: NodeJS.Timeout | undefined;
-  const onAbort = (): void => {
-    timer = setTimeout(() => later.abort(signal?.reason), ms);
-  };
+  const ends = new DisposableStack();
   if (signal?.aborted === true) later.abort(signal.reason);
-  else signal?.addEventListener('abort', onAbort);
-  return {
-    signal: later.signal,
-    [Symbol.dispose]() {
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', onAbort);
-    },
-  };
+  else if (signal !== undefined) ends.use(onAbort(signal, () => ends.defer(realTimers.after(ms, () => later.abort(signal.reason)))));
+  return { signal: later.signal, [Symbol.dispose]: () => ends.dispose() };
 }
 
 /** Runs work within a timeout. Rejects with the signal's reason as soon as it fires. */

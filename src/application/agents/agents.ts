@@ -2,13 +2,14 @@ import type { AgentSpec } from '../../domain/agent.ts';
 import type { TurnPosition } from '../../domain/conversation.ts';
 import { isFailureOf } from '../../domain/failure.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
+import { raceSignal } from '../../ports/abort-signals.ts';
 import { type AgentProtocol, AgentRefusal } from '../../ports/agent-protocol.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Logger } from '../../ports/logger.ts';
 import type { OpenExecution } from '../../ports/sandbox-executions.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { Secrets } from '../../ports/secrets.ts';
-import { timeout, unlessAborted } from '../timers.ts';
+import { timeout } from '../timers.ts';
 import type { AgentMemory } from './agent-memory-limit.ts';
 import { AgentProcess } from './agent-process.ts';
 import { LiveAgent } from './live-agent.ts';
@@ -121,7 +122,7 @@ export class Agents {
     const protocol = this.#protocolOf(agent.protocol);
     const start = { executionId: executionIdOf(conversationId), command, env, workingDir };
     // The previous agent has the same execution id, so its kill would also end the new agent.
-    await unlessAborted(signal, Promise.resolve(this.#live.get(conversationId)?.ended));
+    await raceSignal(Promise.resolve(this.#live.get(conversationId)?.ended), signal);
     const execution = await runtime.executions.open(sandbox.instanceId, start, signal);
     const deps = this.#depsOf({ conversationId, sandbox }, execution, redactor, null);
     const { process, client, onHeld, onOtherOutput } = deps;

@@ -3,7 +3,8 @@ import { isFailureOf } from '../../domain/failure.ts';
 import { activityIntervalMs } from '../../domain/idle-policy.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import { findSandbox } from '../sandboxes/sandbox-records.ts';
-import { interval, unlessAborted } from '../timers.ts';
+import { raceSignal } from '../../ports/abort-signals.ts';
+import { interval } from '../timers.ts';
 import type { ConversationReconcilerDeps } from './conversation-reconciler.ts';
 
 /** The sandboxes of conversations: finds, resumes and awaits them, and keeps them awake. */
@@ -39,7 +40,7 @@ export class ConversationSandboxes {
   async waitForChange(conversation: Conversation, from: Sandbox | null, signal: AbortSignal): Promise<boolean> {
     this.addWaiting(conversation);
     try {
-      const { sandbox } = await unlessAborted(signal, this.#deps.sandboxReconciler.reconcile(conversation.sandboxId));
+      const { sandbox } = await raceSignal(this.#deps.sandboxReconciler.reconcile(conversation.sandboxId), signal);
       return sandbox?.status !== from?.status || sandbox?.deletedAt !== null;
     } catch (error) {
       if (signal.aborted) return true;

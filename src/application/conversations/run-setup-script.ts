@@ -4,7 +4,8 @@ import type { ExecutionRecord } from '../../domain/execution.ts';
 import { isFailure, isFailureOf, reasonOfFailure } from '../../domain/failure.ts';
 import { isSameReason, type Reason } from '../../domain/reason.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
-import { unlessAborted, waitAtMost } from '../timers.ts';
+import { raceSignal } from '../../ports/abort-signals.ts';
+import { waitAtMost } from '../timers.ts';
 import type { StepDeps } from './conversation-reconciler.ts';
 import { changeConversation } from './conversation-records.ts';
 
@@ -57,11 +58,12 @@ export async function runSetupScript(
   using _ = conversationSandboxes.keepAwake(sandbox);
   let executionId: string | null = null;
   try {
-    const execution = await unlessAborted(signal, executions.run(ownerId, sandboxId, {
+    const begun = executions.run(ownerId, sandboxId, {
       command: ['sh', '-c', runnerScript, `./${setupScriptPath(product)}`], env: {}, timeoutMs,
       workingDir: workingDirOf(conversation, sandbox.spec),
       stdin: false, tty: null, claim: { ownerId: claimOwner, key: id, fingerprint: 'setup' },
-    }));
+    });
+    const execution = await raceSignal(begun, signal);
     executionId = execution.id;
     await noteRunning(deps, id, executionId);
     const leftMs = Math.max(0, execution.startedAt + timeoutMs - clock.now());

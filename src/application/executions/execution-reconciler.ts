@@ -4,12 +4,13 @@ import {
 import { isFailure, isFailureOf, logFieldsOf } from '../../domain/failure.ts';
 import { canonicalJson } from '../../domain/fingerprint.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
+import { raceSignal } from '../../ports/abort-signals.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ExecutionState } from '../../ports/sandbox-executions.ts';
 import type { CoreDeps } from '../use-cases.ts';
 import { KeyedWorker, type KeyedRun } from '../keyed-worker.ts';
 import { scanRecords } from '../scan-records.ts';
-import { timeout, unlessAborted } from '../timers.ts';
+import { timeout } from '../timers.ts';
 
 /** How long the start of a command may take. If the runtime does not have it then, it is lost. */
 const startWithinMs = 120_000;
@@ -78,7 +79,7 @@ export class ExecutionReconciler {
     for (;;) {
       const execution = await this.#deps.store.executions.find(id);
       if (execution === null || execution.status !== 'running' || execution.deletedAt !== null) return execution;
-      await unlessAborted(signal, onRefresh.promise);
+      await raceSignal(onRefresh.promise, signal);
       onRefresh = Promise.withResolvers();
     }
   }

@@ -3,7 +3,7 @@ import { isDamagedRecord, isFailure, logFieldsOf } from '../../domain/failure.ts
 import { putInQuarantine, newQuarantinedSandbox } from '../../domain/quarantine.ts';
 import { unlimited } from '../../domain/admission-limits.ts';
 import type { ObservedSandbox } from '../../domain/sandbox.ts';
-import { unlessAborted } from '../timers.ts';
+import { raceSignal } from '../../ports/abort-signals.ts';
 import type { SandboxDeps } from './sandboxes.ts';
 import type { SandboxReconciler } from './sandbox-reconciler.ts';
 
@@ -84,7 +84,7 @@ export class Quarantine {
     if (record === null && quarantineForMs > 0) {
       await this.#add(id, closing);
     } else {
-      await unlessAborted(closing, runtime.remove(id));
+      await raceSignal(runtime.remove(id), closing);
       logger.warn({ instance: id }, 'removed a sandbox without a record');
     }
     this.#orphansSince.delete(id);
@@ -92,7 +92,7 @@ export class Quarantine {
 
   async #add(id: string, closing: AbortSignal): Promise<void> {
     const { store, runtime, reconciler, clock, random, logger, quarantineForMs: keptForMs } = this.#deps;
-    const { specId = null, ownerId = null } = (await unlessAborted(closing, runtime.keptLaunch(id))) ?? {};
+    const { specId = null, ownerId = null } = (await raceSignal(runtime.keptLaunch(id), closing)) ?? {};
     const record = newQuarantinedSandbox({ id, sessionApiKey: random.secret(), now: clock.now() }, { keptForMs, specId, ownerId });
     await store.sandboxes.insert(record, unlimited, undefined, sandboxMovedEvents(null, record, 'skep'));
     logger.warn({ sandbox: id, reason: record.statusReason }, 'put a sandbox without a record in quarantine');

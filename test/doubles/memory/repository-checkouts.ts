@@ -3,9 +3,9 @@ import { Readable } from 'node:stream';
 import { buffer, text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { extract, pack } from 'tar-stream';
-import { raceSignal } from '../../../src/adapters/shared/timeout.ts';
 import type { FileChange } from '../../../src/domain/change.ts';
 import { Failure } from '../../../src/domain/failure.ts';
+import { raceSignal } from '../../../src/ports/abort-signals.ts';
 import type { CheckoutRequest, RepositoryCheckouts } from '../../../src/ports/repository-checkouts.ts';
 import { type SnapshotRequest, SnapshotRefusal, type WorkTreeSnapshot } from '../../../src/ports/work-tree-snapshot.ts';
 

@@ -1,4 +1,4 @@
-import { raceSignal } from '../../../src/adapters/shared/timeout.ts';
+import { raceSignal } from '../../../src/ports/abort-signals.ts';
 import type { LogRequest } from '../../../src/ports/sandbox-runtime.ts';
 
 /** The output of a program in a sandbox, of all its runs. */

@@ -1,8 +1,8 @@
 import { Failure } from '../../../src/domain/failure.ts';
+import { raceSignal } from '../../../src/ports/abort-signals.ts';
 import { type Execution, type ExecutionRequest, type SandboxRuntime, unknownUsage } from '../../../src/ports/sandbox-runtime.ts';
 import { sandboxPath } from '../../../src/adapters/sandbox-runtime/sandbox-path.ts';
 import { tarEntries } from '../../../src/adapters/sandbox-runtime/tar.ts';
-import { raceSignal } from '../../../src/adapters/shared/timeout.ts';
 import { MemoryEngine } from './sandbox-engine.ts';
 import { memoryExecutions } from './sandbox-executions.ts';
 import { memoryFiles } from './sandbox-file-access.ts';

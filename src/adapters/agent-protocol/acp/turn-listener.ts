@@ -1,6 +1,7 @@
 import { isOpenCall, type ToolCall } from '../../../domain/agent.ts';
+import { raceSignal } from '../../../ports/abort-signals.ts';
 import type { AgentClient, AgentPermission, AgentUpdate } from '../../../ports/agent-protocol.ts';
-import { raceSignal, realTimers, sleep } from '../../shared/timeout.ts';
+import { realTimers, sleep } from '../../shared/timeout.ts';
 import { ConnectionFailure } from './connection.ts';
 import { permissionRequest, sessionUpdate, type WirePermission } from './schema.ts';
 import { createToolCalls, mergeToolCall, oneLine, updateOf } from './updates.ts';

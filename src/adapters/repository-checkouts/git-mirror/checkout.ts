@@ -1,12 +1,12 @@
 import { rename, rm, stat } from 'node:fs/promises';
 import { isFailure, isFailureOf } from '../../../domain/failure.ts';
-import { onAbort } from '../../../ports/abort-signals.ts';
+import { onAbort, raceSignal } from '../../../ports/abort-signals.ts';
 import type {
   Checkout, CheckoutProgress, CheckoutRequest, RepositoryCheckouts, WorkTreeRequest,
 } from '../../../ports/repository-checkouts.ts';
 import { type GitRunner, splitAtNul } from '../../shared/git-process.ts';
 import { providerFailures } from '../../shared/provider-failures.ts';
-import { raceSignal, realTimers, startTimeout } from '../../shared/timeout.ts';
+import { realTimers, startTimeout } from '../../shared/timeout.ts';
 import { fetchBranch } from './fetch-branch.ts';
 import { Corruption, requireSuccess, RefNotFound } from './git-failures.ts';
 import type { ResolvedOptions } from './git-mirror.ts';

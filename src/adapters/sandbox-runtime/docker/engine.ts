@@ -6,7 +6,7 @@ import { dnsLabel } from '../../../domain/dns-label.ts';
 import { explained, type Reason } from '../../../domain/reason.ts';
 import { Failure, isFailure } from '../../../domain/failure.ts';
 import { errorCode } from '../../shared/system-errors.ts';
-import { raceSignal } from '../../shared/timeout.ts';
+import { raceSignal } from '../../../ports/abort-signals.ts';
 import { containerName, isOwn } from './labels.ts';
 
 /** A Docker engine, and the deployment whose containers Skep may change. */

@@ -1,6 +1,6 @@
 import type Docker from 'dockerode';
 import { sigkillExitCode } from '../../../domain/execution.ts';
-import { raceSignal } from '../../shared/timeout.ts';
+import { raceSignal } from '../../../ports/abort-signals.ts';
 import { stopSignalNumber } from '../signal-numbers.ts';
 import type { Engine } from './engine.ts';
 import { engineStartedAt } from './engine-info.ts';

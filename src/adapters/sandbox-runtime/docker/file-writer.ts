@@ -1,11 +1,12 @@
 import { posix } from 'node:path';
 import type Docker from 'dockerode';
 import { Failure, isFailureOf } from '../../../domain/failure.ts';
+import { raceSignal } from '../../../ports/abort-signals.ts';
 import type { WriteOptions } from '../../../ports/sandbox-files.ts';
 import type { Execution } from '../../../ports/sandbox-runtime.ts';
 import { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { temporaryName } from '../../shared/temporary-name.ts';
-import { raceSignal, startDelay } from '../../shared/timeout.ts';
+import { startDelay } from '../../shared/timeout.ts';
 import { isForkError, readText } from '../script-result.ts';
 import { chunksUntil, requireReplaceable, wrongFileType } from '../file-content.ts';
 import { refusedFiles } from '../sandbox-path.ts';

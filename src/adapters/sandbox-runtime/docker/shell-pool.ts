@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { raceSignal } from '../../shared/timeout.ts';
+import { raceSignal } from '../../../ports/abort-signals.ts';
 import type { HostExecution } from '../execution-host.ts';
 import { maxCertainCode } from '../execution-reader.ts';
 import type { OwnExecution } from './execution.ts';

@@ -1,4 +1,4 @@
-import { raceSignal } from '../../shared/timeout.ts';
+import { raceSignal } from '../../../ports/abort-signals.ts';
 import { readAheadBytes } from '../file-content.ts';
 import { refusedFiles } from '../sandbox-path.ts';
 

@@ -5,12 +5,12 @@ import { dnsLabel } from '../../../domain/dns-label.ts';
 import { sigkillExitCode } from '../../../domain/execution.ts';
 import { Failure, isFailure, isFailureOf } from '../../../domain/failure.ts';
 import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts';
+import { raceSignal } from '../../../ports/abort-signals.ts';
 import type { CheckResult } from '../../../ports/check-result.ts';
 import { type Progress, type SandboxLaunch, type SandboxRuntime, unknownUsage } from '../../../ports/sandbox-runtime.ts';
 import { DurableExecutions } from '../durable-executions.ts';
 import { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { createLazy } from '../../shared/single-flight.ts';
-import { raceSignal } from '../../shared/timeout.ts';
 import {
   createLayout, discardSandbox, endDiscarded, type Layout, makeSandbox, openRoot, removeDiscarded, sizeOfFiles,
 } from './data-folder.ts';

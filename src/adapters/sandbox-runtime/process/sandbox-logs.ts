@@ -1,11 +1,11 @@
 import { watch } from 'node:fs';
 import { copyFile, open, stat, truncate } from 'node:fs/promises';
 import { Failure } from '../../../domain/failure.ts';
+import { raceSignal } from '../../../ports/abort-signals.ts';
 import type { LogRequest } from '../../../ports/sandbox-runtime.ts';
 import { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { Listeners } from '../../shared/listeners.ts';
 import { ignoring } from '../../shared/system-errors.ts';
-import { raceSignal } from '../../shared/timeout.ts';
 import { streamOf } from '../output-buffer.ts';
 import { sandboxIds } from './data-folder.ts';
 import type { Observer } from './observed-sandbox.ts';
