@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { Executions, Output } from '../../application/executions/executions.ts';
 import { isFailure, isFailureOf } from '../../domain/failure.ts';
 import type { Principal } from '../../domain/principal.ts';
+import { onAbort } from '../../ports/abort-signals.ts';
 import type { OutputStream } from '../../ports/sandbox-executions.ts';
 import { parseJson } from '../shared/json.ts';
 import { sentenceOfFailure } from '../shared/status-and-error-messages.ts';
@@ -78,12 +79,10 @@ export class ExecutionWebSocket {
     socket.on('pong', () => (this.#isAlive = true));
     socket.on('error', () => socket.terminate());
     const heartbeat = setInterval(() => this.#checkAlive(), heartbeatMs);
-    const end = (): void => this.#close(this.#deps.closeCode());
-    ends.addEventListener('abort', end);
-    if (ends.aborted) end();
+    const ending = onAbort(ends, () => this.#close(this.#deps.closeCode()));
     socket.once('close', () => {
       clearInterval(heartbeat);
-      ends.removeEventListener('abort', end);
+      ending[Symbol.dispose]();
       this.#releaseWriter?.();
       this.#input.end();
       this.#confirm(Infinity);

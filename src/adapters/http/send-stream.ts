@@ -1,4 +1,5 @@
 import { pipeline } from 'node:stream/promises';
+import { onAbort } from '../../ports/abort-signals.ts';
 import type { Event } from '../../domain/event.ts';
 import { nodeStreamOf } from '../shared/node-streams.ts';
 import type { StreamedBody } from './operation.ts';
@@ -50,10 +51,9 @@ export async function sendStream(context: RequestContext, { parts, ends }: Strea
   }
   // The client sees that the request is accepted, although there is no data yet.
   response.flushHeaders();
-  const cutOff = (): void => {
+  using _ = onAbort(ends, () => {
     if (response.writableLength > 0 || !isEvents) response.destroy();
-  };
-  ends.addEventListener('abort', cutOff);
+  });
   const heartbeat = setInterval(() => {
     if (isEvents && response.writableLength === 0) response.write(':\n\n');
   }, http.options.heartbeatMs ?? defaultHeartbeatMs);
@@ -64,6 +64,5 @@ export async function sendStream(context: RequestContext, { parts, ends }: Strea
     response.destroy();
   } finally {
     clearInterval(heartbeat);
-    ends.removeEventListener('abort', cutOff);
   }
 }

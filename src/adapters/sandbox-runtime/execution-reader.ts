@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { Failure, isFailureOf } from '../../domain/failure.ts';
+import { onAbort } from '../../ports/abort-signals.ts';
 import type { ExecutionState, OutputRequest, OutputStream } from '../../ports/sandbox-executions.ts';
 import { isShellFailure, runScript, scriptFailure, withScriptTimeLimit } from './script-result.ts';
 import { neverAborts, realTimers, sleep } from '../shared/timeout.ts';
@@ -99,7 +100,7 @@ export class ExecutionReader {
         continue;
       }
       const stop = (): void => void execution.kill().catch(() => {});
-      signal.addEventListener('abort', stop);
+      using _ = onAbort(signal, stop);
       try {
         for await (const chunk of execution.stdout) {
           at += chunk.length;
@@ -117,7 +118,6 @@ export class ExecutionReader {
         }
         if (code !== null && code <= maxCertainCode) throw scriptFailure(code);
       } finally {
-        signal.removeEventListener('abort', stop);
         stop();
       }
       // The sandbox was stopped meanwhile, or it killed the script, which it can do each time.

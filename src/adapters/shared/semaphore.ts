@@ -1,4 +1,5 @@
 import pLimit from 'p-limit';
+import { onAbort } from '../../ports/abort-signals.ts';
 
 export type Semaphore = ReturnType<typeof createSemaphore>;
 
@@ -10,10 +11,9 @@ export function createSemaphore(concurrency: number) {
     use: <T>(signal: AbortSignal, task: () => Promise<T>): Promise<T> =>
       new Promise((resolve, reject) => {
         signal.throwIfAborted();
-        const leave = (): void => reject(signal.reason);
-        signal.addEventListener('abort', leave, { once: true });
+        const waiting = onAbort(signal, () => reject(signal.reason));
         const run = async (): Promise<T> => {
-          signal.removeEventListener('abort', leave);
+          waiting[Symbol.dispose]();
           signal.throwIfAborted();
           return await task();
         };

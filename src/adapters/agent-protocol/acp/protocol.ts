@@ -1,5 +1,6 @@
 import { type ClientContext, methods, PROTOCOL_VERSION, RequestError } from '@agentclientprotocol/sdk';
 import { ZodError } from 'zod';
+import { onAbort } from '../../../ports/abort-signals.ts';
 import { type AgentProtocol, AgentRefusal, type OpenAgentSession } from '../../../ports/agent-protocol.ts';
 import { connect } from './connection.ts';
 import { type AuthMethod, createdSession, initialized, type Initialized } from './schema.ts';
@@ -14,8 +15,7 @@ export function createAcpProtocol(): AgentProtocol {
     async open(request, signal) {
       const listener = new TurnListener(request.client);
       const connection = connect(request, listener);
-      const abort = (): void => connection.end({ code: 'agent_session_closed' });
-      signal.addEventListener('abort', abort, { once: true });
+      using _ = onAbort(signal, () => connection.end({ code: 'agent_session_closed' }));
       try {
         signal.throwIfAborted();
         const { id, loaded } = await initializeSession(connection.agent, request, () => listener.replayed(signal));
@@ -28,8 +28,6 @@ export function createAcpProtocol(): AgentProtocol {
         if (error instanceof AgentRefusal) throw error;
         if (error instanceof ZodError) throw new AgentRefusal({ code: 'malformed_answer', about: 'the session' });
         throw new AgentRefusal({ code: 'agent_session_refused', message: messageOf(error) });
-      } finally {
-        signal.removeEventListener('abort', abort);
       }
     },
     async resume(request) {

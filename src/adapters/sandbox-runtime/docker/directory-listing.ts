@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { posix } from 'node:path';
 import { extract, type Header } from 'tar-stream';
+import { onAbort } from '../../../ports/abort-signals.ts';
 import { Failure, isFailureOf } from '../../../domain/failure.ts';
 import type { FileEntry, FileType } from '../../../domain/file-entry.ts';
 import { refusedFiles } from '../sandbox-path.ts';
@@ -57,7 +58,7 @@ async function* recordsOf(
 ): AsyncGenerator<string, void> {
   let rest = '';
   let isOver = false;
-  signal.addEventListener('abort', kill);
+  using _ = onAbort(signal, kill);
   try {
     const decoder = new TextDecoder();
     for await (const chunk of output) {
@@ -70,7 +71,6 @@ async function* recordsOf(
     signal.throwIfAborted();
     if (rest !== '') yield rest.slice(mark.length);
   } finally {
-    signal.removeEventListener('abort', kill);
     if (!isOver) kill();
   }
 }

@@ -1,5 +1,6 @@
 import { lstat, mkdir } from 'node:fs/promises';
 import { join, posix } from 'node:path';
+import { onAbort } from '../../../ports/abort-signals.ts';
 import { Failure } from '../../../domain/failure.ts';
 import { tarEnd } from '../../shared/packed-tar.ts';
 import { ignoring } from '../../shared/system-errors.ts';
@@ -60,7 +61,7 @@ export class FileTransfer {
       await kept.disposeAsync();
     };
     // Does not wait for a reader that does not read on.
-    ended.addEventListener('abort', () => void end().catch(() => {}));
+    kept.use(onAbort(ended, () => void end().catch(() => {})));
     const pull = (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => withFailures(async () => {
       const { done, value } = await tar.next();
       ended.throwIfAborted();

@@ -3,6 +3,7 @@ import { lstat, mkdir, open, opendir, readlink, realpath, rename, rm } from 'nod
 import { join, posix } from 'node:path';
 import { Failure } from '../../../domain/failure.ts';
 import type { FileEntry, FileType } from '../../../domain/file-entry.ts';
+import { onAbort } from '../../../ports/abort-signals.ts';
 import type { ByteRange, FileReading, FileVersion, SandboxFiles, WriteOptions } from '../../../ports/sandbox-files.ts';
 import { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { errorCode, ignoring } from '../../shared/system-errors.ts';
@@ -63,10 +64,10 @@ export class ProcessFiles implements SandboxFiles {
       const kept = stack.move();
       const source = handle.createReadStream({ start: offset, autoClose: false, highWaterMark: chunkBytes });
       const close = (): void => void kept.disposeAsync();
-      resolved.ended.addEventListener('abort', () => {
+      kept.use(onAbort(resolved.ended, () => {
         source.destroy(resolved.ended.reason instanceof Error ? resolved.ended.reason : undefined);
         close();
-      });
+      }));
       return { file, content: rangeOf(source, { offset: 0, length }, file.size - offset, close) };
     });
   }
