@@ -164,7 +164,7 @@ export class Attachment implements AsyncIterable<OutputPart> {
 
   #inputLost(): SkepError {
     const { id } = this.#execution;
-    return connectionLost(`The connection was lost while input was sent. The execution ${id} continues without the rest of it.`);
+    return connectionLost(`The connection was lost while input was sent. The execution ${id} did not get the rest of it.`);
   }
 
   #partOf(data: ArrayBuffer): OutputPart {

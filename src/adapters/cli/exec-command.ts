@@ -12,7 +12,7 @@ import {
 import { table } from './tables.ts';
 import { safeLine } from './safe-text.ts';
 
-/** Adds the commands about programs in a sandbox. `exec` works as `docker exec`: options after the command belong to the command. */
+/** Adds `exec`, `shell`, `executions` and `kill`. Options after the command belong to the command, as in `docker exec`. */
 export function addExecutions(program: Command, finish: (exitCode: number) => void): void {
   program.enablePositionalOptions();
   withExecOptions(program.command('exec').description('run a command in a sandbox, and exit with its exit code'))
@@ -91,7 +91,7 @@ const unknownExitCode = 125;
 
 /**
  * Runs a command in a sandbox, as `docker exec` does. Forwards input, output, signals and terminal sizes. Returns the command's exit code.
- * Deletes the execution afterwards, also if nobody reads the output any more.
+ * Deletes the execution afterwards, also if its output can't be read or printed any more.
  */
 async function executeAttached(client: SkepClient, sandboxId: string, command: readonly string[], options: ExecOptions): Promise<number> {
   const { interactive = false, tty = false, env, workdir } = options;
@@ -120,9 +120,8 @@ async function executeAttached(client: SkepClient, sandboxId: string, command: r
   const input = forwardInput(attaching, { interactive, tty }, leave);
   try {
     const [execution, attachment] = await Promise.all([starting, attaching]);
-    await printOutput(attachment, input.noteOutput).catch((error: unknown) => {
-      if (!output.signal.aborted) throw error;
-    });
+    // An earlier reason to leave the command stays.
+    await printOutput(attachment, input.noteOutput).catch((error: unknown) => output.abort(error));
     await execution.delete(output.signal.aborted ? { silenceMs: lastRequestMs } : {}).catch(ignore);
     if (output.signal.aborted) exitOnOutputError(output.signal.reason);
     const { exit_code: exitCode = null, status_detail: detail = null } = attachment.end ?? {};

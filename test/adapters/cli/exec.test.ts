@@ -137,6 +137,14 @@ test('a refused start is reported once', async () => {
   expect(await throughRelay(relay.url, ['exec', '-i', sandbox.id, 'sleep']).ended).toEqual([Buffer.alloc(0), 'skep: It is paused.\n', 1]);
 });
 
+test('a command is deleted if its output can not be read, for example because a proxy passes no WebSockets on', async () => {
+  const relay = await startRelay(world.url);
+  relay.mishap = (target) => (target.includes('/attach') ? { kind: 'cut', bytes: 0 } : null);
+  const [, stderr, code] = await throughRelay(relay.url, ['exec', sandbox.id, 'sleep']).ended;
+  expect([stderr, code]).toEqual([expect.stringContaining('skep: The server answers, but no WebSocket opens.'), 1]);
+  expect(items(await world.ann('GET', sandbox.path)).filter(({ status }) => status === 'running')).toEqual([]);
+});
+
 test('a second signal ends a client whose start hangs', async () => {
   const relay = await startRelay(world.url);
   relay.mishap = first(/POST .*executions$/, { kind: 'hang' });
