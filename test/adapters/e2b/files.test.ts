@@ -5,25 +5,76 @@ import { e2b } from '../../../src/adapters/e2b/index.ts';
 import { createClient, object } from '../../support/client.ts';
 import { until } from '../../support/until.ts';
 import { startWorld } from '../http/world.ts';
-import { openDoor, stream, wrapped } from './door.ts';
+import { type Door, openDoor, stream, wrapped } from './door.ts';
+
+/** Calls a method of the files with one message. */
+const filesystemOf = ({ as, headers }: Door) => async (method: string, message: object) =>
+  object(await as(null)('POST', `/e2b/filesystem.Filesystem/${method}`, message, headers));
+
+/** The changes that a new file with content is. */
+const newFile = [{ name: 'new', type: 'EVENT_TYPE_CREATE' }, { name: 'new', type: 'EVENT_TYPE_WRITE' }];
+
+/** Watches a directory that gets a file. Each further reading of it waits for `release`. */
+async function watchWithHeldReadings() {
+  const door = await openDoor();
+  const { id, world } = door;
+  const call = filesystemOf(door);
+  const { watcherId } = await call('CreateWatcher', { path: '/workspace' });
+  expect((await world.ann('PUT', `/api/v1/sandboxes/${id}/files?path=/workspace/new`, 'x')).status).toBe(200);
+  const held = Promise.withResolvers<void>();
+  const { files } = world.skep;
+  const list = files.list.bind(files);
+  const readings = vi.spyOn(files, 'list').mockImplementation(async (...args) => {
+    const found = await list(...args);
+    await held.promise;
+    return found;
+  });
+  return {
+    poll: async () => await call('GetWatcherEvents', { watcherId }), remove: async () => await call('RemoveWatcher', { watcherId }),
+    readingsBegin: async (count: number) => void (await until(() => readings.mock.calls.length, (begun) => begun === count)),
+    release: held.resolve,
+  };
+}
 
 describe("the files of E2B's clients", () => {
   test('lists the changes in a directory for clients without streams', async () => {
-    const { as, world, headers, id } = await openDoor();
-    const call = async (method: string, message: object) => object(await as(null)('POST', `/e2b/filesystem.Filesystem/${method}`, message, headers));
+    const door = await openDoor();
+    const { world, id } = door;
+    const call = filesystemOf(door);
     const { watcherId } = await call('CreateWatcher', { path: '/workspace' });
     expect(await call('GetWatcherEvents', { watcherId })).toEqual({ events: [] });
     const file = `${world.url}/api/v1/sandboxes/${id}/files?path=/workspace/new`;
     await fetch(file, { method: 'PUT', body: 'x', headers: { 'X-Session-API-Key': world.keys.ann } });
-    expect(await call('GetWatcherEvents', { watcherId })).toEqual({ events: [{ name: 'new', type: 'EVENT_TYPE_CREATE' }, { name: 'new', type: 'EVENT_TYPE_WRITE' }] });
+    expect(await call('GetWatcherEvents', { watcherId })).toEqual({ events: newFile });
     expect(await call('GetWatcherEvents', { watcherId })).toEqual({ events: [] });
     expect(await call('RemoveWatcher', { watcherId })).toEqual({});
     expect(await call('GetWatcherEvents', { watcherId })).toMatchObject({ code: 'not_found' });
   });
 
+  test('reports each change once, also if two requests ask at the same time', async () => {
+    const { poll, readingsBegin, release } = await watchWithHeldReadings();
+    const polls = [poll(), poll()];
+    await readingsBegin(2);
+    release();
+    const events = (await Promise.all(polls)).flatMap((answer) => answer['events']);
+    expect(events).toEqual(newFile);
+    expect(await poll()).toEqual({ events: [] });
+  });
+
+  test('forgets a watch that is removed while a request reads its directory', async () => {
+    const { poll, remove, readingsBegin, release } = await watchWithHeldReadings();
+    const polled = poll();
+    await readingsBegin(1);
+    await remove();
+    release();
+    expect(await polled).toEqual({ events: [] });
+    expect(await poll()).toMatchObject({ code: 'not_found' });
+  });
+
   test('reports a renamed file as removed and created, but not as written', async () => {
-    const { as, world, headers } = await openDoor();
-    const call = async (method: string, message: object) => object(await as(null)('POST', `/e2b/filesystem.Filesystem/${method}`, message, headers));
+    const door = await openDoor();
+    const { world } = door;
+    const call = filesystemOf(door);
     const list = vi.spyOn(world.skep.files, 'list');
     const show = (...names: readonly [string, number][]) => list.mockResolvedValueOnce({
       items: names.map(([name, modifiedAt]) => ({ path: `/workspace/${name}`, type: 'file', size: 1, mode: 0o644, modifiedAt, target: null, owner: null })),
@@ -39,8 +90,9 @@ describe("the files of E2B's clients", () => {
   });
 
   test('handles paths as E2B does: relative ones, missing ones, and those of a wrong type', async () => {
-    const { as, world, headers, id } = await openDoor();
-    const call = async (method: string, message: object) => object(await as(null)('POST', `/e2b/filesystem.Filesystem/${method}`, message, headers));
+    const door = await openDoor();
+    const { as, world, headers, id } = door;
+    const call = filesystemOf(door);
     const start = await stream({ world, headers }, 'Start', wrapped(JSON.stringify({ process: { cmd: 'echo', cwd: '..' } })));
     expect(start).toContainEqual({ event: { end: expect.objectContaining({ exitCode: 0 }) } });
     expect((await world.ann('PUT', `/api/v1/sandboxes/${id}/files?path=/workspace/file`, 'x')).status).toBe(200);
