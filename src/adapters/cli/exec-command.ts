@@ -96,41 +96,47 @@ const unknownExitCode = 125;
 async function executeAttached(client: SkepClient, sandboxId: string, command: readonly string[], options: ExecOptions): Promise<number> {
   const { interactive = false, tty = false, env, workdir } = options;
   const { stdin, stdout, stderr } = process;
-  if (tty && interactive && !stdin.isTTY) {
+  const isRaw = interactive && tty;
+  if (isRaw && !stdin.isTTY) {
     throw new CommandError(`The standard input is not a terminal. Run this in a terminal, or use \`${commandName} exec\` without -t.`);
   }
   const { executions } = await client.sandboxes.get(sandboxId);
-  // Set before the command starts, so this machine's terminal handles no key itself.
-  const isRaw = interactive && tty;
+  // Before the command starts, so this machine's terminal handles no key itself.
+  using _ = openInput(stdin, isRaw);
+  const report = (message: string): void => void stderr.write(`skep: ${safeLine(message)}${isRaw ? '\r' : ''}\n`);
+  // Fires if the command is left before its end. The first reason stays.
+  const left = new AbortController();
+  const leave = (reason: unknown): void => left.abort(reason);
+  // Replaces the listener of the program, to delete the execution before the exit.
+  for (const stream of [stdout, stderr]) stream.off('error', exitOnOutputError).on('error', leave);
+  const { onLost, signal } = followOptions(left.signal, report);
+  const terminal = tty ? sizeOf(stdout) : null;
+  const starting = executions.start(command, { env, stdin: interactive, tty: terminal, working_dir: workdir, signal });
+  const attaching = starting.then((execution) => execution.attach({ takeover: true, hold: true, onRefused: report, onLost, signal }));
+  // Before the execution exists, so a signal during the start reaches it.
+  using forwarding = forwardInput(attaching, { interactive, tty }, leave);
+  const [execution, attachment] = await Promise.all([starting, attaching]);
+  await printOutput(attachment, forwarding.noteOutput).catch(leave);
+  await execution.delete(left.signal.aborted ? { silenceMs: lastRequestMs } : {}).catch(ignore);
+  if (left.signal.aborted) exitOnOutputError(left.signal.reason);
+  const { exit_code: exitCode = null, status_detail: detail = null } = attachment.end ?? {};
+  if (exitCode === null) report(detail ?? 'The exit code of the command is not known.');
+  return exitCode ?? unknownExitCode;
+}
+
+/** Sets the terminal's raw mode if wanted. The disposal ends it, and closes the input. */
+function openInput(stdin: NodeJS.ReadStream, isRaw: boolean): Disposable {
   if (isRaw) {
     stdin.setRawMode(true);
     // Node's raw mode still turns a line feed of the output into CR LF. The end of the raw mode undoes both.
     spawnSync('stty', ['-opost'], { stdio: ['inherit', 'ignore', 'ignore'] });
   }
-  const output = new AbortController();
-  // Replaces the listener of the program, to delete the execution before the exit.
-  for (const stream of [stdout, stderr]) stream.off('error', exitOnOutputError).on('error', (error) => output.abort(error));
-  const refused = (message: string): void => void stderr.write(`skep: ${safeLine(message)}${isRaw ? '\r' : ''}\n`);
-  const { onLost, signal } = followOptions(output.signal, refused);
-  const terminal = tty ? sizeOf(stdout) : null;
-  const starting = executions.start(command, { env, stdin: interactive, tty: terminal, working_dir: workdir, signal });
-  const attaching = starting.then((execution) => execution.attach({ takeover: true, hold: true, onRefused: refused, onLost, signal }));
-  const leave = (): void => output.abort(new CommandError('The server does not answer. The command may still run in the sandbox.'));
-  // Before the execution exists, so a signal during the start reaches it.
-  const input = forwardInput(attaching, { interactive, tty }, leave);
-  try {
-    const [execution, attachment] = await Promise.all([starting, attaching]);
-    // An earlier reason to leave the command stays.
-    await printOutput(attachment, input.noteOutput).catch((error: unknown) => output.abort(error));
-    await execution.delete(output.signal.aborted ? { silenceMs: lastRequestMs } : {}).catch(ignore);
-    if (output.signal.aborted) exitOnOutputError(output.signal.reason);
-    const { exit_code: exitCode = null, status_detail: detail = null } = attachment.end ?? {};
-    if (exitCode === null) refused(detail ?? 'The exit code of the command is not known.');
-    return exitCode ?? unknownExitCode;
-  } finally {
-    if (isRaw) stdin.setRawMode(false);
-    input.stop();
-  }
+  return {
+    [Symbol.dispose]() {
+      if (isRaw) stdin.setRawMode(false);
+      stdin.destroy();
+    },
+  };
 }
 
 /** For errors that the attachment reports itself, and for harmless ones. */
@@ -149,13 +155,17 @@ async function printOutput(attachment: Attachment, noteOutput: () => void): Prom
  * no output comes.
  */
 function forwardInput(
-  attaching: Promise<Attachment>, { interactive, tty }: Required<Pick<ExecOptions, 'interactive' | 'tty'>>, leave: () => void,
+  attaching: Promise<Attachment>, { interactive, tty }: Required<Pick<ExecOptions, 'interactive' | 'tty'>>,
+  leave: (reason: CommandError) => void,
 ) {
   const { stdin, stdout } = process;
   const resize = (): void => void attaching.then((attachment) => attachment.resize(sizeOf(stdout))).catch(ignore);
   let waitsSince: number | null = null;
   const interrupt = (sent: () => Promise<void>): void => {
-    if (waitsSince !== null && performance.now() - waitsSince > duplicateSignalMs) return leave();
+    if (waitsSince !== null && performance.now() - waitsSince > duplicateSignalMs) {
+      leave(new CommandError('The server does not answer. The command may still run in the sandbox.'));
+      return;
+    }
     waitsSince ??= performance.now();
     void sent().catch(ignore).finally(() => (waitsSince = null));
   };
@@ -169,13 +179,10 @@ function forwardInput(
   }
   return {
     /** To be called at each output, which shows that the server answers. */
-    noteOutput: () => {
+    noteOutput: (): void => {
       if (waitsSince !== null) waitsSince = performance.now();
     },
-    stop: () => {
-      stdout.off('resize', resize);
-      stdin.destroy();
-    },
+    [Symbol.dispose]: () => void stdout.off('resize', resize),
   };
 }
 
