@@ -169,10 +169,17 @@ function encodeFrame(message: object, flags = 0): Buffer {
   return Buffer.concat([header, content]);
 }
 
-/** Sends the messages as fast as the client reads. The last message says how the stream ended. A quiet stream sends `keepalive`. */
-export async function sendMessages(
-  context: RequestContext, messages: AsyncIterable<object>, keepalive: { readonly message: object; readonly everyMs: number },
-): Promise<void> {
+/** The messages of a response that is a stream. */
+export type Messages = AsyncIterable<object> | Iterable<object>;
+
+/** What a quiet stream sends. */
+export interface Keepalive {
+  readonly message: object;
+  readonly everyMs: number;
+}
+
+/** Sends the messages as fast as the client reads. The last message says how the stream ended. */
+export async function sendMessages(context: RequestContext, messages: Messages, keepalive: Keepalive): Promise<void> {
   const { response } = context;
   response.writeHead(200, { 'Content-Type': 'application/connect+json', 'X-Accel-Buffering': 'no' });
   response.flushHeaders();

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { findSigner } from '../../../src/adapters/e2b/sandbox-token.ts';
+import { findSigner } from '../../../src/adapters/e2b/signed-file-url.ts';
 import type { RequestContext } from '../../../src/adapters/http/request-context.ts';
 
 test('other events are handled between the sandboxes that a signature is compared with', async () => {
