@@ -46,9 +46,9 @@ export interface Overview {
 }
 
 /** A start that takes longer is slow. Most starts take seconds, but an image may have to be pulled. */
-const startsForLongMs = 60_000;
+const slowStartMs = 60_000;
 
-const listed = 20;
+const maxListed = 20;
 
 /** Returns a summary of what the caller sees. Reads only the store, with few queries for any number of records. Resumes no sandbox. */
 export async function getOverview(deps: OverviewDeps, caller: Caller | null): Promise<Overview> {
@@ -58,9 +58,9 @@ export async function getOverview(deps: OverviewDeps, caller: Caller | null): Pr
   const [sandboxCounts, conversationCounts, failedOrSlowSandboxes, failedOrSlowConversations, upcoming, deployment] = await Promise.all([
     store.sandboxes.countByStatus(scope),
     store.conversations.countByStatus(scope),
-    store.sandboxes.findFailedOrSlow(scope, at - startsForLongMs, listed),
-    store.conversations.findFailedOrSlow(scope, at - startsForLongMs, listed),
-    idleForecast.next(scope, listed),
+    store.sandboxes.findFailedOrSlow(scope, at - slowStartMs, maxListed),
+    store.conversations.findFailedOrSlow(scope, at - slowStartMs, maxListed),
+    idleForecast.next(scope, maxListed),
     scope === null ? deploymentOf(deps) : null,
   ]);
   const counts = { sandboxes: sandboxCounts, conversations: conversationCounts };
