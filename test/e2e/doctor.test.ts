@@ -41,7 +41,7 @@ describe('skep doctor', () => {
     const other = createServer((_request, response) => void response.end('{"status":"ok"}')).listen(0, '127.0.0.1');
     await once(other, 'listening');
     const { port } = other.address() as AddressInfo;
-    const { code, stdout } = await runSkep(['doctor'], { SKEP_DATA_DIR: join(folder, 'doctor3'), SKEP_PORT: String(port) });
+    const { code, stdout } = await runSkep(['doctor'], { SKEP_DATA_DIR: join(folder, 'port'), SKEP_PORT: String(port) });
     other.close();
     expect([code, stdout]).toEqual([1, expect.stringMatching(/NOT OK +address \S+: another program uses it; set SKEP_PORT to another port/)]);
   });
@@ -135,7 +135,8 @@ describe('skep doctor', () => {
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
     const { port } = other.address() as AddressInfo;
-    const { code, stdout } = await runSkep(['doctor'], { SKEP_DATA_DIR: join(folder, 'doctor3'), SKEP_PORT: '0', SKEP_PROXY_PORT: String(port) });
+    const env = { SKEP_DATA_DIR: join(folder, 'proxy-port'), SKEP_PORT: '0', SKEP_PROXY_PORT: String(port) };
+    const { code, stdout } = await runSkep(['doctor'], env);
     other.close();
     expect(stdout).toContain(`NOT OK  address 127.0.0.1:${port}: another program uses it; set SKEP_PROXY_PORT to another port`);
     expect(code).toBe(1);
