@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import type { Command } from 'commander';
-import type { api, Attachment, SkepClient } from '../../client/index.ts';
+import { type api, type Attachment, isFailure, type SkepClient } from '../../client/index.ts';
 import { addVariable, variableHelp } from './arguments.ts';
 import { commandName } from '../../client/command-name.ts';
 import { loginShell } from '../../client/executions.ts';
@@ -91,7 +91,7 @@ const unknownExitCode = 125;
 
 /**
  * Runs a command in a sandbox, as `docker exec` does. Forwards input, output, signals and terminal sizes. Returns the command's exit code.
- * Deletes the execution afterwards, also if its output can't be read or printed any more.
+ * Deletes the execution afterwards, also if its output can't be read or printed any more, but not if the server is away for too long.
  */
 async function executeAttached(client: SkepClient, sandboxId: string, command: readonly string[], options: ExecOptions): Promise<number> {
   const { interactive = false, tty = false, env, workdir } = options;
@@ -116,7 +116,12 @@ async function executeAttached(client: SkepClient, sandboxId: string, command: r
   // Before the execution exists, so a signal during the start reaches it.
   using forwarding = forwardInput(attaching, { interactive, tty }, leave);
   const [execution, attachment] = await Promise.all([starting, attaching]);
-  await printOutput(attachment, forwarding.noteOutput).catch(leave);
+  await printOutput(attachment, forwarding.noteOutput).catch((error: unknown) => {
+    if (isFailure(error, 'unreachable', 'timed_out')) {
+      throw new CommandError(`${error.message} The command may still run. Later: ${commandName} logs ${sandboxId} ${execution.id}`);
+    }
+    leave(error);
+  });
   await execution.delete(left.signal.aborted ? { silenceMs: lastRequestMs } : {}).catch(ignore);
   if (left.signal.aborted) exitOnOutputError(left.signal.reason);
   const { exit_code: exitCode = null, status_detail: detail = null } = attachment.end ?? {};
