@@ -49,47 +49,53 @@ export class SecretRedactor {
   }
 
   /** Redacts a stream. Holds back at most the beginning of a secret. With `isTail`, the stream may begin with the end of a secret. */
-  bytes({ isTail }: { readonly isTail: boolean }): TransformStream<Uint8Array, Uint8Array> {
+  redactStream({ isTail }: { readonly isTail: boolean }): TransformStream<Uint8Array, Uint8Array> {
     const redactor = new SecretRedactor(this.#secrets.map((secret) => byteText(Buffer.from(secret))));
     let held = '';
     let isBeginning = isTail;
+    const take = (isLast: boolean): string => {
+      if (isBeginning) {
+        if (!isLast && redactor.#isWithinSecret(held)) return '';
+        held = redactor.#withoutEndOfSecret(held);
+        isBeginning = false;
+      }
+      const { safe, held: rest } = isLast ? { safe: redactor.redactText(held), held: '' } : redactor.redactChunk(held);
+      held = rest;
+      return safe;
+    };
     return new TransformStream({
       transform(chunk, controller) {
         held += byteText(chunk);
-        if (isBeginning && redactor.#isWithinSecret(held)) return;
-        if (isBeginning) held = redactor.#withoutEndOfSecret(held);
-        isBeginning = false;
-        const { safe, held: rest } = redactor.partial(held);
-        held = rest;
+        const safe = take(false);
         if (safe !== '') controller.enqueue(toBytes(safe));
       },
       flush(controller) {
-        const safe = redactor.text(isBeginning ? redactor.#withoutEndOfSecret(held) : held);
+        const safe = take(true);
         if (safe !== '') controller.enqueue(toBytes(safe));
       },
     });
   }
 
-  text(text: string): string {
+  redactText(text: string): string {
     return this.#pattern === null ? text : text.replace(this.#pattern, mask);
   }
 
-  data<T>(value: T): T {
+  redactJson<T>(value: T): T {
     if (this.#pattern === null) return value;
-    const redact = (key: string, one: unknown) => (typeof one === 'string' && !constantProperties.has(key) ? this.text(one) : one);
+    const redact = (key: string, one: unknown) => (typeof one === 'string' && !constantProperties.has(key) ? this.redactText(one) : one);
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the shape stays; only texts are replaced
     return JSON.parse(JSON.stringify(value), redact) as T;
   }
 
   /** Redacts a text whose beginning is missing. It may begin with the end of a secret, which is removed. */
-  tail(text: string): string {
-    return this.text(this.#withoutEndOfSecret(text));
+  redactTail(text: string): string {
+    return this.redactText(this.#withoutEndOfSecret(text));
   }
 
-  /** `safe` can be passed on. `held` may be the beginning of a secret and waits for more text. */
-  partial(text: string): { readonly safe: string; readonly held: string } {
-    const from = this.#startOfPossibleSecret(text);
-    return { safe: this.text(text.slice(0, from)), held: text.slice(from) };
+  /** Redacts a text that continues. `safe` can be passed on. `held` may be the beginning of a secret, and goes before the next chunk. */
+  redactChunk(text: string): { readonly safe: string; readonly held: string } {
+    const from = this.#startOfUnfinishedSecret(text);
+    return { safe: this.redactText(text.slice(0, from)), held: text.slice(from) };
   }
 
   #isWithinSecret(text: string): boolean {
@@ -97,18 +103,23 @@ export class SecretRedactor {
   }
 
   #withoutEndOfSecret(text: string): string {
-    if (this.#secrets.some((secret) => text.startsWith(secret))) return text;
-    const longest = Math.max(0, ...this.#secrets.map((secret) => endOfSecretAtStart(secret, text)));
-    // A shorter match may be chance, and reveals nothing.
-    return longest < minSecretLength ? text : text.slice(longest);
+    const whole = this.#secrets.find((secret) => text.startsWith(secret))?.length ?? 0;
+    const end = Math.max(0, ...this.#secrets.map((secret) => endOfSecretAtStart(secret, text)));
+    // A shorter end may be chance, and reveals nothing.
+    return end < minSecretLength || end <= whole ? text : text.slice(end);
   }
 
-  #startOfPossibleSecret(text: string): number {
-    const free = [...text.matchAll(this.#pattern ?? /(?!)/g)].reduce((end, match) => Math.max(end, match.index + match[0].length), 0);
-    const longest = (this.#secrets[0]?.length ?? 1) - 1;
-    for (let at = Math.max(free, text.length - longest); at < text.length; at += 1) {
-      const end = text.slice(at);
-      if (this.#secrets.some((secret) => secret.startsWith(end))) return at;
+  /**
+   * Returns where a secret may begin whose rest is missing; without one, the length of the text. A whole secret at the end may be the
+   * beginning of a longer one.
+   */
+  #startOfUnfinishedSecret(text: string): number {
+    const longest = this.#secrets[0]?.length ?? 1;
+    const matches = [...text.matchAll(this.#pattern ?? /(?!)/g)].map(({ index, 0: { length } }) => ({ start: index, end: index + length }));
+    for (let at = Math.max(0, text.length - longest + 1); at < text.length; at += 1) {
+      const rest = text.slice(at);
+      const isUnfinished = this.#secrets.some((secret) => secret.length > rest.length && secret.startsWith(rest));
+      if (isUnfinished && !matches.some(({ start, end }) => start < at && at < end)) return at;
     }
     return text.length;
   }

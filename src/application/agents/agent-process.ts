@@ -104,7 +104,7 @@ export class AgentProcess {
 
   /** Returns the cause with the exit code and the last output, without secrets. Without a cause and an exit code, the agent did not end. */
   reasonOf(cause: Reason | null): Reason | null {
-    const clean = this.#redactor.data(cause);
+    const clean = this.#redactor.redactJson(cause);
     const exitCode = this.#exit?.code ?? null;
     const output = this.#lastOutput();
     if (output === '' && exitCode === null) return clean;
@@ -119,7 +119,7 @@ export class AgentProcess {
 
   /** The two outputs are redacted apart: joined, one could split a secret of the other. */
   #shown({ text, isCut }: LastOutput): string {
-    const redact = (from: string): string => (isCut ? this.#redactor.tail(from) : this.#redactor.text(from));
+    const redact = (from: string): string => (isCut ? this.#redactor.redactTail(from) : this.#redactor.redactText(from));
     // Colours can hide a secret, and a secret can contain what is removed with them.
     return redact(plainText(redact(text))).replaceAll(/\s+/gu, ' ').trim().slice(-shownCharacters).toWellFormed();
   }

@@ -103,7 +103,7 @@ export class LiveAgent {
     const { redactor } = this.#deps;
     const turn = await this.#deps.client.withListener(client, work);
     const { stopReason, reason } = turn;
-    if (stopReason !== 'interrupted') return { ...turn, reason: redactor.data(reason) };
+    if (stopReason !== 'interrupted') return { ...turn, reason: redactor.redactJson(reason) };
     return { ...turn, reason: await this.#reasonOf(reason ?? { code: 'agent_exited' }) };
   }
 

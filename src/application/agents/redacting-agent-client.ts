@@ -44,11 +44,11 @@ export class RedactingAgentClient implements AgentClient {
   async update(update: AgentUpdate): Promise<void> {
     if (update.kind !== 'message_chunk') {
       await this.#flush();
-      await this.#listener?.update(this.#redactor.data(update));
+      await this.#listener?.update(this.#redactor.redactJson(update));
       return;
     }
     if (this.#held !== null && (this.#held.channel !== update.channel || this.#held.messageId !== update.messageId)) await this.#flush();
-    const { safe, held } = this.#redactor.partial((this.#held?.text ?? '') + update.text);
+    const { safe, held } = this.#redactor.redactChunk((this.#held?.text ?? '') + update.text);
     this.#held = held === '' ? null : { ...update, text: held };
     if (safe !== '') await this.#listener?.update({ ...update, text: safe });
   }
@@ -57,8 +57,8 @@ export class RedactingAgentClient implements AgentClient {
     await this.#flush();
     const { options, ...shown } = request;
     // The agent gets the id of an option back, so ids stay as they are.
-    const redacted = options.map((option) => ({ ...option, name: this.#redactor.text(option.name) }));
-    return (await this.#listener?.permission({ ...this.#redactor.data(shown), options: redacted }, signal)) ?? null;
+    const redacted = options.map((option) => ({ ...option, name: this.#redactor.redactText(option.name) }));
+    return (await this.#listener?.permission({ ...this.#redactor.redactJson(shown), options: redacted }, signal)) ?? null;
   }
 
   onUnpromptedWork(): void {
@@ -70,6 +70,6 @@ export class RedactingAgentClient implements AgentClient {
   async #flush(): Promise<void> {
     const held = this.#held;
     this.#held = null;
-    if (held !== null) await this.#listener?.update({ ...held, text: this.#redactor.text(held.text) });
+    if (held !== null) await this.#listener?.update({ ...held, text: this.#redactor.redactText(held.text) });
   }
 }

@@ -52,7 +52,7 @@ export function inWorkTree<T>(
     const execution = await runtime.execute(sandbox.instanceId, { command, workingDir: directory }, signal);
     const { stdin, stdout, exited } = execution;
     // A failure shows it, and git's filters may print their variables.
-    const stderr = execution.stderr.pipeThrough(redactorOf(sandbox, secrets).bytes({ isTail: false }));
+    const stderr = execution.stderr.pipeThrough(redactorOf(sandbox, secrets).redactStream({ isTail: false }));
     return { stdin, stdout, stderr, exited, kill: () => execution.kill() };
   };
   return withRecordFailures(sandbox, () => work({ base: startPoint.commit, leftOut: foldersOfOthers(conversation), run }));

@@ -27,7 +27,7 @@ export async function withLastOutput(
     // The failure is recorded even without the output.
     deps.logger.warn({ sandbox: from.id, error }, 'the last output of a sandbox could not be read');
   }
-  const shown = maskUrlPasswords(redactorOf(from, deps.secrets).tail(output));
+  const shown = maskUrlPasswords(redactorOf(from, deps.secrets).redactTail(output));
   return { ...to, statusReason: { ...reason, phase, ...(shown !== '' && { output: shown }) } };
 }
 

@@ -12,7 +12,7 @@ export async function readLogs(
   const sandbox = await getSandbox(store, caller, id);
   try {
     const log = await runtime.logs(sandbox.instanceId, request, signal);
-    return log.pipeThrough(redactorOf(sandbox, secrets).bytes({ isTail: request.tailBytes !== undefined }));
+    return log.pipeThrough(redactorOf(sandbox, secrets).redactStream({ isTail: request.tailBytes !== undefined }));
   } catch (error) {
     if (!isFailureOf(error, 'sandbox_not_found')) throw error;
     return ReadableStream.from<Uint8Array>([]);
