@@ -14,7 +14,7 @@ export interface AgentSpec {
   readonly authMethod: string | null;
   /** The policy of conversations that choose none. */
   readonly permissions: PermissionPolicy;
-  /** How long it may take from its start until it has a session. */
+  /** How long a start may take until the agent has a session. Includes the wait for the end of the previous agent. */
   readonly startWithinMs: number;
   /** How long a turn may go on without any output. */
   readonly turnTimeoutMs: number;

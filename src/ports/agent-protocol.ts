@@ -129,7 +129,8 @@ export interface AgentProtocol {
   /**
    * Continues a session in the middle of a turn. `prompt`, with the message of the turn, writes exactly what the earlier process wrote, and
    * the caller passes on only the bytes that the agent has not got yet; `follow` writes nothing. The agent's output since the beginning of
-   * the turn is read again, so the same updates come in the same order.
+   * the turn is read again, so the same updates come in the same order. Rejects with an {@link AgentRefusal} if it can't continue the
+   * session.
    */
   resume(request: ResumeAgentSession): Promise<AgentSession>;
 }

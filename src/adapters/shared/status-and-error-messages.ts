@@ -142,7 +142,8 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   agent_protocol_unknown: ({ protocol }) =>
     `The deployment does not support the agent protocol ${protocol}. Correct the agent of the spec.`,
   agent_start_failed: ({ cause }) => withCause('The agent could not be started.', cause),
-  agent_not_ready_in_time: ({ withinMs, last }) => withLast(`The agent had no session within ${duration(withinMs)}.`, last),
+  agent_not_ready_in_time: ({ withinMs, last }) =>
+    withLast(`The agent had no session within ${duration(withinMs)}, the start_within of its spec.`, last),
   agent_ended: ({ cause, exitCode, output }) => {
     const exit = exitCode === null ? null : `Its exit code was ${exitCode}.`;
     return endText([cause === null ? 'The agent ended.' : sentenceOf(cause), exit], output === '' ? undefined : output);

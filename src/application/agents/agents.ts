@@ -1,9 +1,10 @@
 import type { AgentSpec } from '../../domain/agent.ts';
 import type { TurnPosition } from '../../domain/conversation.ts';
 import { isFailureOf } from '../../domain/failure.ts';
+import type { Reason } from '../../domain/reason.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import { raceSignal } from '../../ports/abort-signals.ts';
-import { type AgentProtocol, AgentRefusal } from '../../ports/agent-protocol.ts';
+import { type AgentProtocol, AgentRefusal, type AgentSession, type OpenAgentSession } from '../../ports/agent-protocol.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Logger } from '../../ports/logger.ts';
 import type { OpenExecution } from '../../ports/sandbox-executions.ts';
@@ -25,13 +26,23 @@ interface AgentsDeps {
   readonly logger: Logger;
 }
 
-interface AgentRequest {
+interface AgentTarget {
   readonly conversationId: string;
   readonly sandbox: Sandbox;
+}
+
+interface AgentRequest extends AgentTarget {
   /** Absolute path inside the sandbox. */
   readonly workingDir: string;
   /** The session to continue; null for a new one. */
   readonly sessionId: string | null;
+}
+
+/** An agent whose streams this process holds, and that has no session yet. */
+interface AttachedAgent {
+  readonly agentProcess: AgentProcess;
+  readonly redactor: SecretRedactor;
+  readonly connection: Pick<OpenAgentSession, 'streams' | 'onHeld' | 'onOtherOutput'> & { readonly client: RedactingAgentClient };
 }
 
 /** The agents of this process's conversations, at most one for each. */
@@ -57,42 +68,47 @@ export class Agents {
   }
 
   /**
-   * Starts the agent. Rejects with an {@link AgentRefusal}, the failures of `SandboxRuntime.execute`, or the signal's reason. Then no agent
-   * runs.
+   * Starts the agent. Rejects with an {@link AgentRefusal} (`agent_start_failed`) or the failures of `SandboxExecutions.open`, or because
+   * the signal fires. Then no agent runs.
    */
   async open(request: AgentRequest, signal: AbortSignal): Promise<LiveAgent> {
-    const { clock } = this.#deps;
-    const { agent } = request.sandbox.spec;
-    if (agent === null) throw new AgentRefusal({ code: 'agent_not_named' });
-    using limit = timeout(clock, agent.startWithinMs);
+    const { sandbox: { spec: { agent } }, sessionId } = request;
+    if (agent === null) throw new AgentRefusal({ code: 'agent_start_failed', cause: { code: 'agent_not_named' } });
+    using limit = timeout(this.#deps.clock, agent.startWithinMs);
+    const ends = AbortSignal.any([signal, limit.signal]);
+    let attached: AttachedAgent | null = null;
     try {
-      const live = await this.#open(request, agent, AbortSignal.any([signal, limit.signal]));
-      this.#keep(request, live);
-      return live;
+      const protocol = this.#protocolOf(agent.protocol);
+      const { execution, redactor } = await this.#execute(request, agent, ends);
+      attached = this.#attach(request, execution, redactor, null);
+      const workingDir = execution.workingDir ?? request.workingDir;
+      const session = await protocol.open({ ...attached.connection, workingDir, authMethod: agent.authMethod, sessionId }, ends);
+      return this.#keep(request, attached, session);
     } catch (error) {
-      if (signal.aborted || !limit.signal.aborted) throw error;
-      const last = error instanceof AgentRefusal ? error.reason : null;
-      throw new AgentRefusal({ code: 'agent_not_ready_in_time', withinMs: agent.startWithinMs, last }, { cause: error });
+      const isLate = limit.signal.aborted;
+      await attached?.agentProcess.discard();
+      throw signal.aborted ? error : startFailure(error, attached?.agentProcess ?? null, isLate ? agent.startWithinMs : null);
     }
   }
 
   /**
    * Takes over the agent of a turn that an earlier process began. The agent's output since then is replayed when the turn's message is sent
-   * again. Rejects with the failures of `SandboxExecutions.reopen`.
+   * again. Rejects with an {@link AgentRefusal} or the failures of `SandboxExecutions.reopen`. Then the agent may still run, and can be
+   * taken over later.
    */
-  async resume(
-    { conversationId, sandbox }: Pick<AgentRequest, 'conversationId' | 'sandbox'>, position: TurnPosition, signal: AbortSignal,
-  ): Promise<LiveAgent> {
+  async resume(target: AgentTarget, position: TurnPosition, signal: AbortSignal): Promise<LiveAgent> {
+    const { conversationId, sandbox } = target;
     const { runtime, secrets } = this.#deps;
     const protocol = this.#protocolOf(sandbox.spec.agent?.protocol ?? '');
     const execution = await runtime.executions.reopen(sandbox.instanceId, executionIdOf(conversationId), position.stdout, signal);
-    const deps = this.#depsOf({ conversationId, sandbox }, execution, redactorOf(sandbox, secrets), position);
-    const { process: { streams }, client, onHeld, onOtherOutput } = deps;
+    const attached = this.#attach(target, execution, redactorOf(sandbox, secrets), position);
     const { sessionId, requestId } = position;
-    const session = await protocol.resume({ streams, client, onHeld, onOtherOutput, sessionId, requestId });
-    const live = new LiveAgent({ ...deps, session });
-    this.#keep({ conversationId, sandbox }, live);
-    return live;
+    try {
+      return this.#keep(target, attached, await protocol.resume({ ...attached.connection, sessionId, requestId }));
+    } catch (error) {
+      attached.agentProcess.detach();
+      throw error;
+    }
   }
 
   /** Ends the conversation's agent. If `sandbox` is set, also ends an agent that an earlier process left there, if it is reachable. */
@@ -111,34 +127,16 @@ export class Agents {
     await Promise.all([...this.#live.values()].map((agent) => agent.kill()));
   }
 
-  async #open(
-    { conversationId, sandbox, workingDir, sessionId }: AgentRequest, agent: AgentSpec, signal: AbortSignal,
-  ): Promise<LiveAgent> {
+  /** Runs the command of the agent. Also returns the redactor of its secrets. */
+  async #execute({ conversationId, sandbox, workingDir }: AgentRequest, agent: AgentSpec, signal: AbortSignal) {
     const { runtime, secrets } = this.#deps;
-    const { command, authMethod } = agent;
     const env = agentEnvironment(agent, secrets);
     // Read together with the environment, because a secret may change while the agent starts.
     const redactor = redactorOf(sandbox, secrets);
-    const protocol = this.#protocolOf(agent.protocol);
-    const start = { executionId: executionIdOf(conversationId), command, env, workingDir };
+    const start = { executionId: executionIdOf(conversationId), command: agent.command, env, workingDir };
     // The previous agent has the same execution id, so its kill would also end the new agent.
     await raceSignal(Promise.resolve(this.#live.get(conversationId)?.ended), signal);
-    const execution = await runtime.executions.open(sandbox.instanceId, start, signal);
-    const deps = this.#depsOf({ conversationId, sandbox }, execution, redactor, null);
-    const { process, client, onHeld, onOtherOutput } = deps;
-    const { streams } = process;
-    const request = {
-      streams, workingDir: execution.workingDir ?? workingDir, authMethod, sessionId, client, onHeld, onOtherOutput,
-    };
-    try {
-      return new LiveAgent({ ...deps, session: await protocol.open(request, signal) });
-    } catch (error) {
-      await process.discard();
-      const cause = error instanceof AgentRefusal ? error.reason : null;
-      if (cause === null && !signal.aborted) throw error;
-      const reason = process.reasonOf(cause);
-      throw reason === null ? error : new AgentRefusal(reason, { cause: error });
-    }
+    return { execution: await runtime.executions.open(sandbox.instanceId, start, signal), redactor };
   }
 
   async #mayRun({ instanceId }: Sandbox, conversationId: string): Promise<boolean> {
@@ -155,24 +153,30 @@ export class Agents {
     return found;
   }
 
-  #depsOf(
-    { conversationId, sandbox }: Pick<AgentRequest, 'conversationId' | 'sandbox'>, execution: OpenExecution, redactor: SecretRedactor,
-    position: TurnPosition | null,
-  ) {
+  /** Reads the streams of the agent. With `position`, its output is held back at first. */
+  #attach(
+    { conversationId }: AgentTarget, execution: OpenExecution, redactor: SecretRedactor, position: TurnPosition | null,
+  ): AttachedAgent {
     const { clock, memory } = this.#deps;
-    const process = new AgentProcess(execution, redactor, clock, memory.share(), position);
-    const onHeld = (bytes: number): void => process.output.setUnhandled(bytes);
-    const onOtherOutput = (line: string): void => process.noteOtherOutput(line);
-    const client = new RedactingAgentClient(redactor, () => this.onUnpromptedWork(conversationId));
-    const mayRun = (): Promise<boolean> => this.#mayRun(sandbox, conversationId);
-    return { process, client, redactor, clock, onHeld, onOtherOutput, mayRun };
+    const agentProcess = new AgentProcess(execution, redactor, clock, memory.share(), position);
+    const connection = {
+      streams: agentProcess.streams,
+      client: new RedactingAgentClient(redactor, () => this.onUnpromptedWork(conversationId)),
+      onHeld: (bytes: number): void => agentProcess.output.setUnhandled(bytes),
+      onOtherOutput: (line: string): void => agentProcess.noteOtherOutput(line),
+    };
+    return { agentProcess, redactor, connection };
   }
 
-  #keep({ conversationId, sandbox }: Pick<AgentRequest, 'conversationId' | 'sandbox'>, agent: LiveAgent): void {
-    const { logger } = this.#deps;
+  #keep({ conversationId, sandbox }: AgentTarget, { agentProcess, redactor, connection }: AttachedAgent, session: AgentSession): LiveAgent {
+    const { clock, logger } = this.#deps;
+    const { client } = connection;
+    const mayRun = (): Promise<boolean> => this.#mayRun(sandbox, conversationId);
+    const agent = new LiveAgent({ session, process: agentProcess, client, redactor, clock, mayRun });
     this.#live.set(conversationId, agent);
-    logger.info({ conversation: conversationId, sandbox: sandbox.id, loaded: agent.session.loaded }, 'agent started');
+    logger.info({ conversation: conversationId, sandbox: sandbox.id, loaded: session.loaded }, 'agent started');
     void this.#removeAfterEnd(conversationId, agent);
+    return agent;
   }
 
   async #removeAfterEnd(conversationId: string, agent: LiveAgent): Promise<void> {
@@ -191,4 +195,16 @@ function agentEnvironment({ env, secrets: names }: AgentSpec, secrets: Secrets):
   const { values, missing } = resolveSecrets(names, secrets);
   if (missing.length > 0) throw new AgentRefusal({ code: 'agent_secrets_missing', names: missing });
   return { ...env, ...values };
+}
+
+/**
+ * Returns why the agent did not start, with the last output of its process. `limitMs` is its time limit if that has passed. An error that
+ * is neither a refusal nor due to the limit is returned as it is.
+ */
+function startFailure(error: unknown, agentProcess: AgentProcess | null, limitMs: number | null): unknown {
+  if (limitMs === null && !(error instanceof AgentRefusal)) return error;
+  const refusal = error instanceof AgentRefusal ? error.reason : null;
+  const last = agentProcess === null ? refusal : agentProcess.reasonOf(refusal);
+  const cause: Reason | null = limitMs === null ? last : { code: 'agent_not_ready_in_time', withinMs: limitMs, last };
+  return new AgentRefusal({ code: 'agent_start_failed', cause }, { cause: error });
 }

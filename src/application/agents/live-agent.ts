@@ -71,13 +71,12 @@ export class LiveAgent {
    * process can continue the turn. Null if the agent is not durable.
    */
   async holdOutput(): Promise<Omit<TurnPosition, 'from' | 'context'> | null> {
-    const { process, session } = this;
-    if (!process.durable) return null;
+    if (!this.process.durable) return null;
     this.#cancelForget();
     // Output that waits for the turn is not handled before it begins.
-    await Promise.race([process.output.hold(), this.#deps.client.unpromptedWork]);
-    const requestId = await session.nextRequest();
-    return { sessionId: session.id, requestId, ...process.offsets };
+    await Promise.race([this.process.output.hold(), this.#deps.client.unpromptedWork]);
+    const requestId = await this.session.nextRequest();
+    return { sessionId: this.session.id, requestId, ...this.process.offsets };
   }
 
   releaseOutput(): void {
@@ -125,11 +124,10 @@ export class LiveAgent {
    * Ends the connection and the process, unless {@link detach} was called. Resolves when both have ended, or after a timeout. Idempotent.
    */
   async kill(): Promise<void> {
-    const { session, process } = this;
     if (this.#state === 'detached') return;
     this.#state = 'ended';
     this.#cancelForget();
-    await waitAtMost(this.#deps.clock, endWithinMs, Promise.allSettled([session.close(), process.kill()]));
+    await waitAtMost(this.#deps.clock, endWithinMs, Promise.allSettled([this.session.close(), this.process.kill()]));
   }
 
   async #end(): Promise<Reason | null> {

@@ -63,6 +63,8 @@ async function resumeTurn(
   } catch (error) {
     if (signal.aborted) return true;
     if (error instanceof AgentRefusal || isFailureOf(error, 'execution_not_found')) {
+      // A refused agent still runs, but nobody takes its output any more.
+      await deps.agents.end(conversation.id, sandbox);
       await interruptTurn(deps, conversation);
       return true;
     }

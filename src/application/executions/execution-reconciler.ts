@@ -13,7 +13,7 @@ import { scanRecords } from '../scan-records.ts';
 import { timeout } from '../timers.ts';
 
 /** How long the start of a command may take. If the runtime does not have it then, it is lost. */
-const startWithinMs = 120_000;
+const beginWithinMs = 120_000;
 
 /**
  * Records the end of executions, ends them at their deadline, and removes deleted ones from the runtime. Each step is decided anew from
@@ -199,7 +199,7 @@ export class ExecutionReconciler {
   /** Records the execution as lost, unless it may still start. */
   async #markLost(execution: ExecutionRecord, mayStart = true): Promise<ExecutionRecord> {
     const now = this.#deps.clock.now();
-    if (mayStart && !execution.begun && now - execution.startedAt < startWithinMs) return execution;
+    if (mayStart && !execution.begun && now - execution.startedAt < beginWithinMs) return execution;
     return await this.#write(execution, (latest) =>
       loseExecution(latest, { code: latest.begun ? 'execution_vanished' : 'execution_not_started' }, now));
   }
@@ -232,7 +232,7 @@ function timeLimit(clock: Clock, { deadline }: ExecutionRecord): ReturnType<type
 
 /** Returns true if its time was over when somebody last looked, or if it did not start in time. */
 function isDue({ begun, startedAt, statusReason }: ExecutionRecord, now: number): boolean {
-  return statusReason?.code === 'execution_timed_out' || (!begun && now - startedAt >= startWithinMs);
+  return statusReason?.code === 'execution_timed_out' || (!begun && now - startedAt >= beginWithinMs);
 }
 
 /** Returns true if the runtime does not have the execution or its sandbox. */

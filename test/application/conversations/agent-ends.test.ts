@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Reason } from '../../../src/domain/reason.ts';
 import { AgentRefusal, type AgentStreams } from '../../../src/ports/agent-protocol.ts';
-import { refuseToResume } from '../../doubles/memory/agent.ts';
+import { createMemoryAgentProtocol, refuseToResume } from '../../doubles/memory/agent.ts';
 import { createReady } from './support.ts';
 import { calm, createOne, plain, said, told, until, type WorldOptions } from './world.ts';
 
@@ -75,6 +75,31 @@ describe('a start whose agent ends', () => {
     const { conversation: { id } } = await world.conversations.start('me', plain);
     const record = await until(() => world.store.conversations.find(id), (found) => found?.startStatus === 'ERROR');
     expect(record?.statusReason).toEqual(notStarted(tooNew));
+  });
+});
+
+describe('a turn of an earlier process', () => {
+  test.each([
+    ['ends, and so does its agent, if the agent refuses to continue', new AgentRefusal(tooNew), ['leave', 'remove']],
+    ['leaves its agent to a later try if the protocol fails', new TypeError('boom'), ['leave']],
+  ] as const)('%s', async (_, error, expected) => {
+    const w = await createReady({ protocol: { ...createMemoryAgentProtocol(), resume: async () => await Promise.reject(error) } });
+    w.host.executed.at(-1)?.end(0);
+    await calm();
+    const calls: string[] = [];
+    w.runtime.executions.reopen = async () => ({
+      stdin: new WritableStream(), stdout: new ReadableStream(), stderr: new ReadableStream(), exited: new Promise(() => {}), durable: true,
+      handedOver: { bytes: 0, isCut: false }, forgetBefore: async () => {}, kill: async () => {}, leave: () => void calls.push('leave'),
+    });
+    w.runtime.executions.remove = async () => void calls.push('remove');
+    const agent = { sessionId: 's', requestId: 1, stdin: 0, stdout: 0, from: 0, context: null };
+    const { version, ...record } = await w.record();
+    const turn = { messageId: 'msg-1', message: said('one'), sandboxVersion: 1, agent };
+    await w.store.conversations.replace({ ...record, version: version + 1, turn, executionStatus: 'running' }, []);
+    w.conversationDriver.enqueue(w.id);
+    await calm();
+    expect(calls).toEqual(expected);
+    expect((await w.record()).turn).toEqual(error instanceof AgentRefusal ? null : turn);
   });
 });
 

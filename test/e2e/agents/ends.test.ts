@@ -46,8 +46,8 @@ describe('The exit code and the last output of an agent are reported', () => {
     ['a program that closes stdout first', shell('read line; exec 1>&-; echo "so long" >&2; exit 5'), 5, /^so long$/],
     ['a program whose child keeps stdout open', shell('sleep 1000 & read line; exit 6'), 6, /^$/],
   ])('if opening its session fails: %s', async (_, command, exitCode, output) => {
-    const reason = { code: 'agent_ended', cause: { code: 'agent_exited' }, exitCode, output: expect.stringMatching(output) };
-    await expect(open(command)).rejects.toMatchObject({ reason });
+    const cause = { code: 'agent_ended', cause: { code: 'agent_exited' }, exitCode, output: expect.stringMatching(output) };
+    await expect(open(command)).rejects.toMatchObject({ reason: { code: 'agent_start_failed', cause } });
   });
 
   test('if it crashes during a turn', async () => {
