@@ -104,8 +104,7 @@ async function resume(deps: StepDeps, conversation: Conversation): Promise<boole
     return true;
   } catch (error) {
     if (!isFailure(error) || isFailureOf(error, 'store_unavailable')) throw error;
-    deps.conversationSandboxes.addWaiting(conversation);
-    await noteWaiting(deps, conversation, error);
+    await waitWithReason(deps, conversation, error);
     return false;
   }
 }
@@ -118,7 +117,7 @@ async function startAgent(deps: StepDeps, conversation: Conversation, sandbox: S
     if (signal.aborted) return true;
     if (isFailureOf(error, 'store_unavailable')) throw error;
     if (isFailure(error)) {
-      await noteWaiting(deps, conversation, error);
+      await waitWithReason(deps, conversation, error);
       return false;
     }
     // If the sandbox was paused meanwhile, its next run starts the agent.
@@ -141,10 +140,12 @@ async function failTurn(deps: StepDeps, { id }: Conversation, reason: Reason): P
   });
 }
 
-async function noteWaiting(deps: StepDeps, { id }: Conversation, failure: AnyFailure): Promise<void> {
+/** Lets the message wait until the sandbox changes, or for the next sweep. Writes why. */
+async function waitWithReason(deps: StepDeps, conversation: Conversation, failure: AnyFailure): Promise<void> {
+  deps.conversationSandboxes.addWaiting(conversation);
   const reason: Reason = { code: 'message_waiting', cause: reasonOfFailure(failure) };
-  await changeConversation(deps, id, (conversation) =>
-    isEnded(conversation) || isSameReason(conversation.statusReason, reason)
+  await changeConversation(deps, conversation.id, (now) =>
+    isEnded(now) || isSameReason(now.statusReason, reason)
       ? null
       : { to: { statusReason: reason }, actor: 'skep', reason: null },
   );

@@ -151,6 +151,23 @@ describe('a turn', () => {
     expect(told(await w.log(), 'turn_ended')).toMatchObject([{ stopReason: 'end_turn' }]);
   });
 
+  test('waits if the runtime cannot run its agent, and is retried when the sandbox changes', async () => {
+    const w = await createReady();
+    w.host.executed.at(-1)?.end(0);
+    await calm();
+    const open = w.runtime.executions.open.bind(w.runtime.executions);
+    w.runtime.executions.open = async () => {
+      throw new Failure('runtime_unavailable', { runtime: 'memory', reason: explained('it is being renewed'), retryAfterSeconds: 1 });
+    };
+    await w.conversations.send('me', w.id, said('one'));
+    await until(async () => (await w.record()).statusReason);
+    w.runtime.executions.open = open;
+    await w.sandboxes.pause('me', w.sandboxId, 'freeze');
+    await w.sandboxes.resume('me', w.sandboxId);
+    await w.rested();
+    expect(w.handed).toEqual(['one']);
+  });
+
   test('is not given to an agent that has ended, even if its process still exists', async () => {
     const w = await createReady();
     w.host.stuck = true;
