@@ -51,6 +51,27 @@ describe('a turn without output of the agent', () => {
     expect(await w.record()).toMatchObject({ executionStatus: 'error', statusReason: { code: 'turn_silent' } });
   });
 
+  test('keeps its result if the agent ends it by itself after the time limit', async () => {
+    const end = gate();
+    let isStopped = false;
+    const w = await createReady({
+      agent: { turnTimeoutMs: 10 * minute },
+      script: async ({ signal }) => {
+        signal.addEventListener('abort', () => (isStopped = true));
+        await end.opened;
+        return 'end_turn';
+      },
+    });
+    await w.conversations.send('me', w.id, said('one'));
+    await until(() => w.handed.length === 1);
+    await pass(w, 10.5 * minute, 30_000);
+    await until(() => isStopped);
+    end.open();
+    await w.rested();
+    expect(await lastTurn(w)).toMatchObject({ actor: 'agent', data: { stopReason: 'end_turn' } });
+    expect(await w.record()).toMatchObject({ executionStatus: 'idle', statusReason: null });
+  });
+
   test('does not fail because the time of the machine jumps', async () => {
     const w = await createReady({ agent: { turnTimeoutMs: 10 * minute }, script: () => new Promise(() => {}) });
     await w.conversations.send('me', w.id, said('one'));

@@ -201,9 +201,9 @@ export class Turn {
     // A turn that ended by itself at the last moment keeps its result.
     const { stopReason } = ended;
     if (signal.aborted && stopReason === 'interrupted') return { stopReason, reason: { code: 'interrupted_by_shutdown' }, actor: 'skep' };
-    const stopped = this.#stopped;
-    // The turn is cancelled even if the agent had to be ended, or reported the request as an error.
-    if (stopped?.by === 'user' && (stopReason === 'cancelled' || statusAfterTurn(stopReason) === 'error')) {
+    // The request to stop ended the turn also if the agent had to be ended, or reported the request as an error.
+    const stopped = stopReason === 'cancelled' || statusAfterTurn(stopReason) === 'error' ? this.#stopped : null;
+    if (stopped?.by === 'user') {
       return { ...ended, stopReason: 'cancelled', actor: 'user', userId: stopped.userId };
     }
     if (stopped?.by === 'silence') {
