@@ -12,8 +12,8 @@ import { Turn, type TurnBegin, type TurnParams } from './turn.ts';
 export class Turns {
   readonly #deps: StepDeps;
   readonly #running = new Map<string, { readonly turn: Turn; readonly ended: Promise<void> }>();
-  /** The messages whose turns are cancelled as soon as they run here, and by which user. */
-  readonly #cancelled = new Map<string, string | null>();
+  /** By conversation: the message whose turn is cancelled as soon as it runs here, and by which user. Dropped at the next turn. */
+  readonly #cancelled = new Map<string, { readonly messageId: string; readonly userId: string | null }>();
   #isDetaching = false;
 
   constructor(deps: StepDeps) {
@@ -41,7 +41,8 @@ export class Turns {
       await agent.detach();
       throw error;
     }
-    if (turn.cancelled === true) this.#cancelled.set(turn.messageId, turn.cancelledBy ?? null);
+    const { messageId, cancelled, cancelledBy = null } = turn;
+    if (cancelled === true) this.#cancelled.set(conversation.id, { messageId, userId: cancelledBy });
     const begin: TurnBegin = { kind: 'resumed' };
     await this.#run({ conversation, sandbox, turn, agent, begin, contextText: position.context, recorded, signal });
   }
@@ -54,7 +55,7 @@ export class Turns {
   cancel(conversationId: string, messageId: string, userId: string): boolean {
     const turn = this.get(conversationId);
     if (turn?.messageId === messageId) turn.cancel(userId);
-    else if (!this.#cancelled.has(messageId)) this.#cancelled.set(messageId, userId);
+    else if (this.#cancelled.get(conversationId)?.messageId !== messageId) this.#cancelled.set(conversationId, { messageId, userId });
     return turn?.messageId === messageId;
   }
 
@@ -75,9 +76,9 @@ export class Turns {
     const turn = new Turn(this.#deps, params);
     const ended = turn.run();
     this.#running.set(conversation.id, { turn, ended });
-    const cancelledBy = this.#cancelled.get(turn.messageId);
-    if (cancelledBy !== undefined) turn.cancel(cancelledBy);
-    this.#cancelled.delete(turn.messageId);
+    const cancelled = this.#cancelled.get(conversation.id);
+    if (cancelled?.messageId === turn.messageId) turn.cancel(cancelled.userId);
+    this.#cancelled.delete(conversation.id);
     try {
       await ended;
     } finally {
