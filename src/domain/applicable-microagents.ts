@@ -104,9 +104,8 @@ export function fitIntoContext(read: readonly MicroagentText[]) {
 export interface MicroagentsEventData {
   /** The microagents that the agent gets with the next message. */
   readonly given: readonly { readonly path: string; readonly trigger: string | null }[];
-  /** The first ones of those that the agent does not get. */
+  /** The first microagents that are left out. `leftOutCount` counts all of them. */
   readonly leftOut: readonly LeftOutMicroagent[];
-  /** The number of all that the agent does not get. */
   readonly leftOutCount: number;
 }
 

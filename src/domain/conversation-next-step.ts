@@ -194,7 +194,10 @@ export function statusAfterTurn(stopReason: TurnStopReason): AgentStatus {
   return stopReason === 'failed' || stopReason === 'interrupted' ? 'error' : 'idle';
 }
 
-/** `status` is the status of the sandbox, also if it has no record. A turn in a frozen one is `frozen`, unless it waits for its user. */
+/**
+ * `status` is the sandbox's status as callers see it; it is set even if the sandbox has no record. A turn in a frozen sandbox is `frozen`,
+ * unless it waits for its user.
+ */
 export function shownExecutionStatus(
   { executionStatus }: Conversation, status: SandboxStatus, sandbox: Sandbox | null,
 ): AgentStatus | null {

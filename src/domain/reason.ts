@@ -46,7 +46,7 @@ export interface ReasonData
   server_error: { readonly status: number };
   unexpected_status: { readonly status: number };
   malformed_answer: { readonly about: string };
-  /** `limit` says what is bounded. */
+  /** `limit` is the limit as text: `50000 files that differ`. */
   too_large: { readonly limit: string };
   disk_full: None;
   process_limit_reached: None;

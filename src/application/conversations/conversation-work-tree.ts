@@ -51,7 +51,7 @@ export function inWorkTree<T>(
   const run: SnapshotRequest['run'] = async (command, signal) => {
     const execution = await runtime.execute(sandbox.instanceId, { command, workingDir: directory }, signal);
     const { stdin, stdout, exited } = execution;
-    // A failure shows it, and git's filters may print their variables.
+    // A failure message includes the standard error, and a git filter may print a secret there.
     const stderr = execution.stderr.pipeThrough(redactorOf(sandbox, secrets).redactStream({ isTail: false }));
     return { stdin, stdout, stderr, exited, kill: () => execution.kill() };
   };

@@ -141,7 +141,7 @@ async function speak({ agents: count, texts, size, maxBytes }: Record<'agents' |
     const live = await agents.open({ conversationId, sandbox, workingDir: '/', sessionId: null }, never);
     const asked = { title: null, selectedRepository: null, selectedBranch: null, permissionPolicy: null, repository: null, initialMessage: null };
     const conversation = newConversation({ ...asked, id: conversationId, ownerId: 'me', taken: sandbox, sandboxId: 'sb', spec, now: 0 });
-    const recorded = { written: 0, permissions: new Map(), to: 0 };
+    const recorded = { written: 0, permissions: new Map(), lastSequence: 0 };
     const { memory: share } = live.process;
     const recorder = new TurnRecorder({ eventStore: { ...events, append }, clock, signal: never, memory: share, recorded, turnId: 'msg' }, conversation);
     const message = { content: [{ type: 'text' as const, text: 'go' }] };

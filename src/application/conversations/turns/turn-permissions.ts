@@ -68,7 +68,7 @@ export class TurnPermissions {
     // In the log, the request must come after the agent's earlier output.
     await recorder.settled();
     const wasRequested = recorded.permissions.has(permissionId);
-    const before = wasRequested ? recorded.to : await retryThroughStoreOutage(clock, ends, () => store.events.latest());
+    const before = wasRequested ? recorded.lastSequence : await retryThroughStoreOutage(clock, ends, () => store.events.latest());
     const check = (): void => void this.#checkAnswer(permissionId, before, resolve);
     opened.defer(store.events.subscribe(({ conversationIds }) => conversationIds.has(conversation.id) && check()));
     if (!wasRequested && !(await this.#request(request))) return null;

@@ -44,7 +44,7 @@ export class TurnRecorder {
   constructor(deps: RecorderDeps, conversation: Conversation) {
     this.#deps = deps;
     this.#conversation = conversation;
-    this.#writer = new EventWriter({ ...deps, from: deps.recorded.to });
+    this.#writer = new EventWriter({ ...deps, from: deps.recorded.lastSequence });
     this.#written = deps.recorded.written;
   }
 
@@ -204,12 +204,12 @@ export interface RecordedTurn {
   /** The permission requests by id. Null if there is no answer yet. */
   readonly permissions: ReadonlyMap<string, { readonly optionId: string | null } | null>;
   /** The sequence number of the newest event when the log was read. */
-  readonly to: number;
+  readonly lastSequence: number;
 }
 
 /** Returns the recorded part of a turn that begins now. */
 export async function nothingRecorded(events: EventStore): Promise<RecordedTurn> {
-  return { written: 0, permissions: new Map(), to: await events.latest() };
+  return { written: 0, permissions: new Map(), lastSequence: await events.latest() };
 }
 
 const pageSize = 1000;
@@ -218,7 +218,7 @@ const pageSize = 1000;
 export async function readRecordedTurn(
   events: EventStore, { id: conversationId, ownerId }: Conversation, { from }: TurnPosition,
 ): Promise<RecordedTurn> {
-  const to = await events.latest();
+  const lastSequence = await events.latest();
   const filter = { ownerId, conversationId, kinds: [...agentOutputKinds, 'permission_requested', 'permission_answered'] as const };
   const permissions = new Map<string, { readonly optionId: string | null } | null>();
   let written = 0;
@@ -229,6 +229,6 @@ export async function readRecordedTurn(
       if (kind === 'permission_answered') permissions.set(data.permissionId, { optionId: data.optionId });
     }
     written += outputAmount(page);
-    if (page.length < pageSize) return { written, permissions, to };
+    if (page.length < pageSize) return { written, permissions, lastSequence };
   }
 }

@@ -127,7 +127,7 @@ export class Turn {
     const { agent, turn, recorded, contextText } = this.#params;
     const held = await agent.holdOutput();
     // The record keeps the position of the turn as its `agent`. The log was read up to the beginning of the turn.
-    const position = held === null ? {} : { agent: { ...held, from: recorded.to, context: contextText } };
+    const position = held === null ? {} : { agent: { ...held, from: recorded.lastSequence, context: contextText } };
     let wasTaken = false;
     const written = await this.#change((conversation) => {
       // A failed write may have been stored.
