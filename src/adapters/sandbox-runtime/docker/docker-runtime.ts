@@ -86,6 +86,7 @@ export function createDockerRuntime(options: DockerRuntimeOptions): SandboxRunti
     async remove(id) {
       await containers.remove(id);
       executions.forget(id);
+      executionHost.forget(id);
     },
     inspect: (id) => withFailures(() => observer.inspect(id)),
     list: () => withFailures(() => observer.list()),

@@ -21,7 +21,7 @@ export class DockerExecutionHost implements ExecutionHost {
   readonly #commands: ContainerCommands;
   readonly #files: DockerFiles;
   /** The executions to remove when their sandbox runs again, by sandbox id. */
-  readonly #removed = new Map<string, Set<string>>();
+  readonly #waiting = new Map<string, Set<string>>();
   /** Each removal reads all processes of the sandbox. Many at once would slow each other down until none is done in time. */
   readonly #removals = new KeyedMutex();
 
@@ -80,33 +80,45 @@ export class DockerExecutionHost implements ExecutionHost {
   async remove(id: string, executionId: string): Promise<void> {
     const obstacle = await this.#removeNow(id, executionId);
     if (obstacle === null) return;
-    // Until the removal, the mark hides the execution.
-    const removed = this.#removed.get(id) ?? new Set();
-    if (obstacle === 'not running') this.#removed.set(id, removed.add(executionId));
+    // Before any call to the engine, because the sandbox may run again meanwhile.
+    if (obstacle === 'not running') this.#waiting.set(id, (this.#waiting.get(id) ?? new Set()).add(executionId));
     const kept = `${keptFolder}/${executionId}/kept`;
     try {
       await (await this.#files.getFiles(id, `${kept}/begun`, this.#engine.closed)).cancel();
     } catch (error) {
-      if (isFailureOf(error, 'file_not_found')) return;
+      const isExecutionGone = isFailureOf(error, 'file_not_found');
+      if (isExecutionGone || isFailureOf(error, 'sandbox_not_found')) this.#waitNoLonger(id, executionId);
+      if (isExecutionGone) return;
       throw error;
     }
     if (obstacle === 'no shell') throw killFailed();
+    // The mark hides the execution until it is removed.
     const mark = tarOfOne({ name: 'removed', type: 'file' });
     await this.#files.putFiles(id, kept, ReadableStream.from(mark), this.#engine.closed);
   }
 
+  /** Forgets the removals that wait for a sandbox that is removed. */
+  forget(id: string): void {
+    this.#waiting.delete(id);
+  }
+
   /** Finishes the removals that wait for the sandbox to run: those of this process, and with `others` also those of earlier ones. */
   async finishRemovals(id: string, others: boolean): Promise<void> {
-    const removed = new Set(this.#removed.get(id));
+    const removed = new Set(this.#waiting.get(id));
     if (others) {
       const command = listRemovedCommand(keptFolder);
       const { output } = await withScriptTimeLimit(this.#engine.closed, (signal) => runScript(this, id, command, signal));
       for (const executionId of output.split('\n')) if (dnsLabel.test(executionId)) removed.add(executionId);
     }
     for (const executionId of removed) {
-      if ((await this.#removeNow(id, executionId)) === null) this.#removed.get(id)?.delete(executionId);
+      if ((await this.#removeNow(id, executionId)) === null) this.#waitNoLonger(id, executionId);
     }
-    if (this.#removed.get(id)?.size === 0) this.#removed.delete(id);
+  }
+
+  #waitNoLonger(id: string, executionId: string): void {
+    const waiting = this.#waiting.get(id);
+    waiting?.delete(executionId);
+    if (waiting?.size === 0) this.#waiting.delete(id);
   }
 
   /** Ends a kept execution and removes it. Returns null, or why nothing can run in the sandbox now. */
