@@ -51,14 +51,18 @@ export interface PoolPlan {
 const minMemberAgeMs = 60_000;
 
 /**
- * Returns which members to add and which to remove. At most `atOnce` members start at a time, distributed over the specs. Specs in
- * `held` start none. Young members stay, because another process may want them: during an update, two processes with different
- * configurations would remove each other's members as fast as they add them.
+ * Returns which members to add and which to remove. At most `atOnce` members start at a time, distributed over the specs. A spec with a
+ * blocked fingerprint starts none. Young members stay, because another process may want them: during an update, two processes with
+ * different configurations would remove each other's members as fast as they add them.
  */
 export function planPool(
   members: readonly PoolMember[],
   wanted: readonly PooledSpec[],
-  { atOnce, held, now }: { readonly atOnce: number; readonly held: ReadonlySet<string>; readonly now: number },
+  { atOnce, blockedFingerprints, now }: {
+    readonly atOnce: number;
+    readonly blockedFingerprints: ReadonlySet<string>;
+    readonly now: number;
+  },
 ): PoolPlan {
   const missing = new Map(wanted.map(({ spec, fingerprint }) => [fingerprint, spec.pool.size]));
   const remove: { sandbox: Sandbox; reason: Reason }[] = [];
@@ -74,7 +78,7 @@ export function planPool(
     if (sandbox.status === 'STARTING') starting += 1;
     if (missingCount !== undefined) missing.set(fingerprint, missingCount - 1);
   }
-  const startable = wanted.filter(({ fingerprint }) => !held.has(fingerprint));
+  const startable = wanted.filter(({ fingerprint }) => !blockedFingerprints.has(fingerprint));
   return { remove, add: roundRobin(startable, missing, Math.max(0, atOnce - starting)) };
 }
 

@@ -28,7 +28,7 @@ describe('a pool', () => {
   test('is planned to its full size, with no more starts at once than allowed', () => {
     fc.assert(
       fc.property(members, fc.integer({ min: 1, max: 6 }), (all, atOnce) => {
-        const { remove, add } = planPool(all, specs, { atOnce, held: nobody, now: later });
+        const { remove, add } = planPool(all, specs, { atOnce, blockedFingerprints: nobody, now: later });
         const removed = new Set(remove.map(({ sandbox }) => sandbox.id));
         const left = all.filter(({ sandbox }) => !removed.has(sandbox.id));
         expect(left.every(({ sandbox }) => ['STARTING', 'RUNNING'].includes(sandbox.status))).toBe(true);
@@ -49,7 +49,7 @@ describe('a pool', () => {
   test('keeps RUNNING members up to its size', () => {
     fc.assert(
       fc.property(members, (all) => {
-        const removed = new Set(planPool(all, specs, { atOnce: 2, held: nobody, now: later }).remove.map(({ sandbox }) => sandbox.id));
+        const removed = new Set(planPool(all, specs, { atOnce: 2, blockedFingerprints: nobody, now: later }).remove.map(({ sandbox }) => sandbox.id));
         for (const { spec, fingerprint } of specs) {
           const running = all.filter((one) => one.fingerprint === fingerprint && one.sandbox.status === 'RUNNING');
           const kept = running.filter(({ sandbox }) => !removed.has(sandbox.id));
@@ -62,14 +62,14 @@ describe('a pool', () => {
   test('keeps a RUNNING member instead of a STARTING one, even if it is younger', () => {
     const { spec, fingerprint } = pooled('b', 1);
     const member = (id: string, status: 'STARTING' | 'RUNNING', now: number): PoolMember => ({ fingerprint, sandbox: { ...newPoolMember({ id, spec, sessionApiKey: 'k', now }), status } });
-    const plan = planPool([member('sb-early', 'STARTING', 1), member('sb-late', 'RUNNING', 2)], [{ spec, fingerprint }], { atOnce: 2, held: nobody, now: later });
+    const plan = planPool([member('sb-early', 'STARTING', 1), member('sb-late', 'RUNNING', 2)], [{ spec, fingerprint }], { atOnce: 2, blockedFingerprints: nobody, now: later });
     expect([plan.remove.map(({ sandbox }) => sandbox.id), plan.add]).toEqual([['sb-early'], []]);
   });
 
   test('does not remove young members that another configuration may use', () => {
     fc.assert(
       fc.property(members, (all) => {
-        const early = planPool(all, specs, { atOnce: 2, held: nobody, now: 20 }).remove;
+        const early = planPool(all, specs, { atOnce: 2, blockedFingerprints: nobody, now: 20 }).remove;
         const known = new Set(specs.map(({ fingerprint }) => fingerprint));
         for (const { sandbox } of early) {
           expect(['RUNNING', 'STARTING']).not.toContain(sandbox.status);
@@ -81,12 +81,12 @@ describe('a pool', () => {
 
   test('adds no member for a spec that is held back, and fills the other specs', () => {
     const [a, b] = specs;
-    const plan = planPool([], specs, { atOnce: 4, held: new Set([a?.fingerprint ?? '']), now: later });
+    const plan = planPool([], specs, { atOnce: 4, blockedFingerprints: new Set([a?.fingerprint ?? '']), now: later });
     expect(plan.add).toEqual([b, b]);
   });
 
   test('alternates between specs when it starts members', () => {
-    expect(planPool([], specs, { atOnce: 3, held: nobody, now: later }).add.map(({ spec }) => spec.id)).toEqual(['a', 'b', 'a']);
+    expect(planPool([], specs, { atOnce: 3, blockedFingerprints: nobody, now: later }).add.map(({ spec }) => spec.id)).toEqual(['a', 'b', 'a']);
   });
 
   test('gives a claimed member an owner, and its life begins at the claim', () => {

@@ -135,8 +135,8 @@ export class SandboxPool {
     if (members.length === 0 && wanted.length === 0) return;
     const backOffs = wanted.map(({ fingerprint }) => [fingerprint, this.#backOff.waitMs(fingerprint)] as const);
     const waits = backOffs.filter(([, ms]) => ms > 0);
-    const held = new Set(waits.map(([fingerprint]) => fingerprint));
-    const plan = planPool(members, wanted, { atOnce: diskWatch.allowsPools ? startsAtOnce : 0, held, now: clock.now() });
+    const blockedFingerprints = new Set(waits.map(([fingerprint]) => fingerprint));
+    const plan = planPool(members, wanted, { atOnce: diskWatch.allowsPools ? startsAtOnce : 0, blockedFingerprints, now: clock.now() });
     for (const { sandbox, reason } of plan.remove) await this.#remove(sandbox, reason);
     for (const spec of plan.add) await this.#add(spec);
     this.#retryIn(Math.min(...waits.map(([, ms]) => ms)));

@@ -172,15 +172,14 @@ export class SandboxReconciler {
     if (uninspected !== null && !attempted.has(uninspected.kind)) return { ...uninspected, observed: null };
     const seemsIdle = sandbox.status === 'RUNNING' && dueIdleAction(sandbox, clock.now(), canFreeze) !== null;
     const inUse = seemsIdle && (await isInUse(this.#deps, sandbox));
-    let observed = known;
-    let failure: AnyFailure | null = null;
-    try {
-      observed ??= await runtime.inspect(sandbox.instanceId);
-    } catch (error) {
-      if (!isFailure(error)) throw error;
-      failure = error;
-    }
+    const inspected = known ?? (await runtime.inspect(sandbox.instanceId).catch(returnFailure));
+    const observed = isFailure(inspected) ? null : inspected;
     const step = nextSandboxStep(sandbox, observed, clock.now(), { canFreeze, isInUse: inUse, rerun: attempted.has('resume') });
-    return failure !== null && step.kind === 'none' ? failure : { ...step, observed };
+    return isFailure(inspected) && step.kind === 'none' ? inspected : { ...step, observed };
   }
+}
+
+function returnFailure(error: unknown): AnyFailure {
+  if (isFailure(error)) return error;
+  throw error;
 }
