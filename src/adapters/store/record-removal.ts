@@ -3,7 +3,7 @@ import { statusChangeKinds } from '../../domain/event.ts';
 import type { ClaimRow, Db } from './database.ts';
 import { tables } from './idempotency-claims.ts';
 
-/** Deletes records with their claims. Must be called in a transaction. */
+/** Deletes records with their idempotency keys. Must be called in a transaction. */
 export async function deleteRecords(trx: Db, kind: ClaimRow['kind'], ids: readonly string[]): Promise<void> {
   await trx.deleteFrom('claims').where('kind', '=', kind).where('record_id', 'in', ids).executeTakeFirst();
   await trx.deleteFrom(tables[kind]).where('id', 'in', ids).executeTakeFirst();
@@ -13,8 +13,8 @@ const batchSize = 200;
 const eventBatchSize = 2000;
 
 /**
- * Deletes records that were removed before the time, with claims, executions and the content of conversations, in batches that do not block
- * other calls.
+ * Deletes records that were removed before the time, with idempotency keys, executions and the content of conversations, in batches that do
+ * not block other calls.
  */
 export async function purgeRecords(db: Db, kind: ClaimRow['kind'], removedBefore: number): Promise<void> {
   const purgeBatch = (): Promise<number> =>

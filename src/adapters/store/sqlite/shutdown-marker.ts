@@ -62,27 +62,33 @@ export function clearMarker(database: DatabaseSync): boolean {
 export function checkLog(folder: DataFolder, warn: (warning: StoreWarning) => void): void {
   // The log is read first, so that a server that closes meanwhile does not look like a copy.
   const hasLog = sizeOf(`${folder.database}-wal`) > 0;
-  const found = readMainFile(folder);
-  if (found === null) return;
-  const expected = readMarkerFile(folder) ?? closed;
-  const where = `in the data folder ${folder.path}`;
-  if (found === expected) {
-    if (found !== closed && !hasLog) warn({ code: 'log_lost', dataDir: folder.path });
+  const inFile = readMainFile(folder);
+  if (inFile === null) return;
+  const wasClosed = inFile === closed;
+  const inMarker = readMarkerFile(folder) ?? closed;
+  if (inFile === inMarker) {
+    if (!wasClosed && !hasLog) warn({ code: 'log_lost', dataDir: folder.path });
     return;
   }
-  if (hasLog && expected !== closed) {
-    throw new StoreRefused(
-      'log_of_another',
-      `The write-ahead log skep.db-wal ${where} belongs to another skep.db than the one that is there, and would damage it. Move `
-        + 'skep.db-wal and skep.db-shm out of the folder, or put the skep.db back that they belong to. Nothing was changed.',
-    );
-  }
-  if (hasLog || found === closed) return;
-  throw new StoreRefused(
+  if (hasLog && inMarker !== closed) throw logOfAnother(folder);
+  if (!hasLog && !wasClosed) throw logMissing(folder);
+}
+
+function logOfAnother({ path }: DataFolder): StoreRefused {
+  return new StoreRefused(
+    'log_of_another',
+    `The write-ahead log skep.db-wal in the data folder ${path} belongs to another skep.db than the one that is there, and would damage `
+      + 'it. Move skep.db-wal and skep.db-shm out of the folder, or put the skep.db back that they belong to. Nothing was changed.',
+  );
+}
+
+function logMissing({ path, database }: DataFolder): StoreRefused {
+  return new StoreRefused(
     'log_missing',
-    `skep.db ${where} was copied from a running server without its write-ahead log skep.db-wal, so its last changes are missing. Put the `
-      + 'log of the same moment beside it. If there is none, accept the loss: restore skep.db in its own place. Nothing was changed.',
-    { database: folder.database },
+    `skep.db in the data folder ${path} was copied from a running server without its write-ahead log skep.db-wal, so its last changes are `
+      + 'missing. Put the log of the same moment beside it. If there is none, accept the loss: restore skep.db in its own place. '
+      + 'Nothing was changed.',
+    { database },
   );
 }
 

@@ -44,21 +44,6 @@ describe('An open store', () => {
     sqlite.close();
   });
 
-  test('undoes a transaction that fails, and the next one works', async () => {
-    await (await createSqliteStore({ dataDir: folder })).close();
-    const { sqlite, db } = openDb(database);
-    const conversations = createConversationStore(db, createEventLog(db));
-    const claim = { ownerId: 'ann', key: 'k', fingerprint: 'f' };
-    // The second statement, which keeps the claim, is the one that fails.
-    sqlite.exec(`CREATE TRIGGER broken BEFORE INSERT ON claims BEGIN SELECT raise(FAIL, 'broken'); END`);
-    await expect(conversations.insert(someConversation('one'), claim)).rejects.toMatchObject({ code: 'store_unavailable' });
-    expect(sqlite.isTransaction).toBe(false);
-    expect(await conversations.find('one')).toBeNull();
-    sqlite.exec('DROP TRIGGER broken');
-    expect(await conversations.insert(someConversation('one'), claim)).toEqual({ kind: 'inserted' });
-    sqlite.close();
-  });
-
   test('fails if the file system refuses a write, and keeps the earlier records', async () => {
     const child = startChild('fill', folder, '', 'ulimit -f 4000');
     await child.ended();
@@ -119,12 +104,14 @@ describe('An open store', () => {
     await again.close();
   });
 
-  test('writes no record if its event can not be written, and notifies no subscriber', async () => {
+  test('writes no record if its event or its idempotency key can not be written, and notifies no subscriber', async () => {
     const store = await createSqliteStore({ dataDir: folder });
     const conversation = someConversation('one');
     await store.conversations.insert(conversation);
     const other = new DatabaseSync(database);
     other.exec(`CREATE TRIGGER broken BEFORE INSERT ON events WHEN NEW.reason LIKE '%bad%' BEGIN SELECT raise(FAIL, 'broken'); END`);
+    other.exec(`CREATE TRIGGER no_claims BEFORE INSERT ON claims BEGIN SELECT raise(FAIL, 'broken'); END`);
+    const claim = { ownerId: 'ann', key: 'k', fingerprint: 'f' };
     let woken = 0;
     store.events.subscribe(() => void (woken += 1));
     const both = [someEvent('good'), someEvent('bad', { reason: explained('bad') })];
@@ -132,6 +119,7 @@ describe('An open store', () => {
       () => store.events.append(both),
       () => store.conversations.replace(nextVersion(conversation, { title: 'changed' }), both),
       () => store.conversations.insert(someConversation('two'), undefined, both),
+      () => store.conversations.insert(someConversation('two'), claim, [someEvent('good')]),
       () => store.sandboxes.insert(someSandbox('one'), unlimited, undefined, both),
     ]) {
       await expect(write()).rejects.toMatchObject({ code: 'store_unavailable' });
@@ -140,6 +128,8 @@ describe('An open store', () => {
     expect(await store.events.read({ ownerId: 'ann' }, 0, 9)).toEqual([]);
     expect(await store.conversations.find('one')).toEqual(conversation);
     expect([await store.conversations.find('two'), await store.sandboxes.find('one')]).toEqual([null, null]);
+    other.exec('DROP TRIGGER no_claims');
+    expect(await store.conversations.insert(someConversation('two'), claim)).toEqual({ kind: 'inserted' });
     other.close();
     await store.close();
   });

@@ -4,6 +4,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
 import { createSqliteStore, isStoreRefused, inspectSqlite, type StoreWarning } from '../../../../src/adapters/store/sqlite/index.ts';
 import { someConversation } from '../../../contracts/records.ts';
+import { dataFolderAt } from '../../../../src/adapters/store/sqlite/data-folder.ts';
+import { checkLog } from '../../../../src/adapters/store/sqlite/shutdown-marker.ts';
 import { eachFolder, startChild } from './processes.ts';
 
 let dataDir: string;
@@ -145,4 +147,42 @@ test('a visitor that closes after the server leaves a store that is marked as cl
   expect(existsSync(join(dataDir, 'skep.db-wal'))).toBe(false);
   copy('');
   expect([await open(copyDir), warnings]).toEqual(['kept', []]);
+});
+
+describe('The check of the write-ahead log', () => {
+  const [closed, own, foreign] = ['-', '1', '2'].map((digit) => digit.repeat(36));
+
+  test.each([
+    { inFile: closed, marker: null, log: false, expected: 'accepted' },
+    { inFile: closed, marker: null, log: true, expected: 'accepted' },
+    { inFile: closed, marker: foreign, log: false, expected: 'accepted' },
+    { inFile: closed, marker: foreign, log: true, expected: 'log_of_another' },
+    { inFile: own, marker: null, log: false, expected: 'log_missing' },
+    { inFile: own, marker: null, log: true, expected: 'accepted' },
+    { inFile: own, marker: own, log: false, expected: 'log_lost' },
+    { inFile: own, marker: own, log: true, expected: 'accepted' },
+    { inFile: own, marker: foreign, log: false, expected: 'log_missing' },
+    { inFile: own, marker: foreign, log: true, expected: 'log_of_another' },
+    { inFile: null, marker: null, log: false, expected: 'accepted' },
+    { inFile: null, marker: null, log: true, expected: 'accepted' },
+    { inFile: null, marker: foreign, log: false, expected: 'accepted' },
+    { inFile: null, marker: foreign, log: true, expected: 'accepted' },
+  ])('with $inFile in skep.db, $marker in the marker and log: $log is $expected', ({ inFile, marker, log, expected }) => {
+    const folder = dataFolderAt(copyDir);
+    const database = new DatabaseSync(folder.database);
+    database.exec('CREATE TABLE deployment (opening TEXT)');
+    database.prepare('INSERT INTO deployment VALUES (?)').run(inFile ?? null);
+    database.close();
+    if (typeof marker === 'string') writeFileSync(folder.marker, `${marker}\n`);
+    if (log) writeFileSync(`${folder.database}-wal`, 'x');
+    const found = (() => {
+      try {
+        checkLog(folder, warn);
+        return warnings[0]?.code ?? 'accepted';
+      } catch (error) {
+        return isStoreRefused(error) ? error.reason : error;
+      }
+    })();
+    expect(found).toBe(expected);
+  });
 });
