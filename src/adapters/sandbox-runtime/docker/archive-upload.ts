@@ -86,9 +86,10 @@ async function unpack(target: Target, archive: ReadableStream<Uint8Array>, signa
   try {
     let next = await batches.next();
     while (next.done !== true) {
-      await parents.lookUp(next.value);
+      await parents.lookUpParents(next.value);
+      // The engine reads this generator, which leaves in `next` the first batch that is not packed.
       const part = async function* (): AsyncGenerator<Uint8Array, void> {
-        for (; next.done !== true && parents.knows(next.value); next = await batches.next()) yield* packBatch(target, next.value);
+        for (; next.done !== true && parents.hasKnownParents(next.value); next = await batches.next()) yield* packBatch(target, next.value);
         yield tarEnd;
       };
       // Unpacks from the root, since the engine refuses a link that leads out of the target directory.
@@ -107,7 +108,7 @@ async function* packBatch(
 ): AsyncGenerator<Uint8Array, void> {
   for (const entry of batch) {
     requireReachable(container, posix.join(base, textOf(entry.parts)), 'directory');
-    for (const parts of parents.enter(entry)) yield* tarEntry({ ...tarHeader(newDirectory(parts), below), ...owner });
+    for (const parts of parents.addEntry(entry)) yield* tarEntry({ ...tarHeader(newDirectory(parts), below), ...owner });
     // An archive may not change the root of a container.
     if (below.length + entry.parts.length === 0) continue;
     yield* tarEntry({ ...tarHeader(entry, below), ...owner }, entry.kind === 'file' ? entry.content : []);
@@ -139,8 +140,22 @@ async function* inBatches(entries: AsyncIterable<TarEntry>): AsyncGenerator<read
 
 /** What is known of a name, and of those below it. */
 interface KnownName {
-  kind: 'directory' | 'to be made' | 'made' | 'link' | null;
+  /**
+   * - `unknown`: not looked up.
+   * - `existing`: a directory of the sandbox.
+   * - `missing`: a directory to create before the first entry below it.
+   * - `created`: a directory of the archive, or one that was created for it.
+   * - `link`: a link of the archive.
+   */
+  state: 'unknown' | 'existing' | 'missing' | 'created' | 'link';
   readonly below: Map<string, KnownName>;
+}
+
+/** A directory above an entry. */
+interface Parent {
+  readonly name: KnownName;
+  readonly parts: TarName;
+  readonly entry: TarEntry;
 }
 
 /**
@@ -150,77 +165,85 @@ interface KnownName {
 class ParentDirectories {
   readonly #base: string;
   readonly #files: ContainerFiles;
-  readonly #root: KnownName = { kind: 'directory', below: new Map() };
+  readonly #root: KnownName = { state: 'existing', below: new Map() };
 
   /** Names are relative to the base, which exists. The missing directory below it does not. */
   constructor(base: string, missing: TarName, files: ContainerFiles) {
     this.#base = base;
     this.#files = files;
-    for (const known of this.#wayTo(missing)) known.kind = 'to be made';
+    for (const name of this.#wayTo(missing)) name.state = 'missing';
   }
 
   /** Returns whether each parent of the entries is known, or an earlier entry creates it. */
-  knows(entries: readonly TarEntry[]): boolean {
-    return this.#unknown(entries).next().done === true;
+  hasKnownParents(entries: readonly TarEntry[]): boolean {
+    return this.#unknownParents(entries).next().done === true;
   }
 
   /** Looks up the unknown parents. Throws `invalid_request` if one is a link or a file. Must not be called while the engine unpacks. */
-  async lookUp(entries: readonly TarEntry[]): Promise<void> {
-    for (const { known, parent, parts } of this.#unknown(entries)) known.kind = await this.#kindOf(parent, parts);
+  async lookUpParents(entries: readonly TarEntry[]): Promise<void> {
+    for (const parent of this.#unknownParents(entries)) parent.name.state = await this.#lookUp(parent);
   }
 
   /**
    * Returns the directories to create before the entry. After that, they and the entry count as unpacked. Throws `invalid_request` if the
    * entry leads through a link of the archive.
    */
-  enter(entry: TarEntry): readonly TarName[] {
-    const made: TarName[] = [];
-    for (const parents of parentsOf(entry)) {
-      for (const [index, known] of this.#wayTo(parents).entries()) {
-        if (known.kind === 'link') throw throughLink(entry.parts, parents.slice(0, index + 1));
-        if (known.kind === null || known.kind === 'to be made') made.push(parents.slice(0, index + 1));
-        if (known.kind !== 'directory') known.kind = 'made';
-      }
-    }
-    if (entry.kind === 'directory') this.#at(entry.parts).kind = this.#isNew(entry.parts) ? 'made' : 'directory';
+  addEntry(entry: TarEntry): readonly TarName[] {
+    const created = parentsOf(entry).flatMap((parents) => this.#createParents(parents, entry));
     // A second name for a link is a link.
-    const isLink = entry.kind === 'symlink' || (entry.kind === 'hardlink' && this.#at(entry.target).kind === 'link');
-    if (isLink) this.#at(entry.parts).kind = 'link';
-    return made;
+    const isLink = entry.kind === 'symlink' || (entry.kind === 'hardlink' && this.#at(entry.target).state === 'link');
+    if (isLink) this.#at(entry.parts).state = 'link';
+    if (entry.kind === 'directory') this.#at(entry.parts).state = this.#isNew(entry.parts) ? 'created' : 'existing';
+    return created;
   }
 
-  /** Returns whether the directory contains only entries of the archive. */
-  #isNew(parts: TarName): boolean {
-    return [this.#root, ...this.#wayTo(parts)].findLast(({ kind }) => kind !== null)?.kind !== 'directory';
-  }
-
-  async #kindOf(parent: TarName, parts: TarName): Promise<'directory' | 'to be made'> {
-    // The engine's stat takes only UTF-8. To make a directory that is there would change its mode, owner and time.
-    if (!isUtf8(bytesOf(parent.join('/')))) {
-      const hint = 'so it is not known whether it is there; put an entry for this directory into the archive, before those in it';
-      throw refusedFiles('archive', `the name ${quotedName(textOf(parent))} is not UTF-8, ${hint}`);
+  #createParents(parents: TarName, entry: TarEntry): TarName[] {
+    const way = this.#wayTo(parents);
+    const link = way.findIndex(({ state }) => state === 'link');
+    if (link >= 0) throw throughLink(entry.parts, parents.slice(0, link + 1));
+    const created: TarName[] = [];
+    for (const [index, name] of way.entries()) {
+      if (name.state === 'existing' || name.state === 'created') continue;
+      name.state = 'created';
+      created.push(parents.slice(0, index + 1));
     }
-    const found = await this.#files.stat(posix.join(this.#base, textOf(parent)));
-    if (found === null) return 'to be made';
-    if (found.type === 'directory') return 'directory';
-    if (found.type === 'symlink') throw throughLink(parts, parent);
-    throw refusedFiles('archive', `${quotedName(textOf(parent))} is there, and is not a directory`);
+    return created;
   }
 
-  /** Yields the parents that are not looked up and that no earlier entry creates. Each result decides about the following ones. */
-  *#unknown(entries: readonly TarEntry[]): Generator<{ readonly known: KnownName; readonly parent: TarName; readonly parts: TarName }> {
-    const announced = new Set<KnownName>();
+  /** Returns whether the directory contains only entries of the archive: the innermost known name on the way to it decides. */
+  #isNew(parts: TarName): boolean {
+    return [this.#root, ...this.#wayTo(parts)].findLast(({ state }) => state !== 'unknown')?.state !== 'existing';
+  }
+
+  /** Creating an existing directory would change its mode, owner and time. */
+  async #lookUp({ parts, entry }: Parent): Promise<'existing' | 'missing'> {
+    // The engine's stat takes only UTF-8.
+    if (!isUtf8(bytesOf(parts.join('/')))) {
+      const hint = 'so it is not known whether it is there; put an entry for this directory into the archive, before those in it';
+      throw refusedFiles('archive', `the name ${quotedName(textOf(parts))} is not UTF-8, ${hint}`);
+    }
+    const found = await this.#files.stat(posix.join(this.#base, textOf(parts)));
+    if (found === null) return 'missing';
+    if (found.type === 'directory') return 'existing';
+    if (found.type === 'symlink') throw throughLink(entry.parts, parts);
+    throw refusedFiles('archive', `${quotedName(textOf(parts))} is there, and is not a directory`);
+  }
+
+  /** Yields the parents that are not looked up and that no earlier entry creates. The state that one gets decides about the next ones. */
+  *#unknownParents(entries: readonly TarEntry[]): Generator<Parent> {
+    const directories = new Set<KnownName>();
     for (const entry of entries) {
       for (const parents of parentsOf(entry)) {
-        let isNew = false;
-        for (const [index, known] of this.#wayTo(parents).entries()) {
-          if (known.kind === null && !announced.has(known) && !isNew) {
-            yield { known, parent: parents.slice(0, index + 1), parts: entry.parts };
+        // Nothing of the sandbox is below a directory that did not exist.
+        let isBelowNew = false;
+        for (const [index, name] of this.#wayTo(parents).entries()) {
+          if (name.state === 'unknown' && !directories.has(name) && !isBelowNew) {
+            yield { name, parts: parents.slice(0, index + 1), entry };
           }
-          if (known.kind !== null) isNew = known.kind !== 'directory';
+          if (name.state !== 'unknown') isBelowNew = name.state !== 'existing';
         }
       }
-      if (entry.kind === 'directory') announced.add(this.#at(entry.parts));
+      if (entry.kind === 'directory') directories.add(this.#at(entry.parts));
     }
   }
 
@@ -232,7 +255,7 @@ class ParentDirectories {
   #wayTo(parts: TarName): KnownName[] {
     let last = this.#root;
     return parts.map((part) => {
-      const next = last.below.get(part) ?? { kind: null, below: new Map() };
+      const next = last.below.get(part) ?? { state: 'unknown', below: new Map() };
       last.below.set(part, next);
       return (last = next);
     });
