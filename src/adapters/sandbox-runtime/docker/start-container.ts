@@ -83,27 +83,39 @@ function reasonOfCreateError(image: string, message: string): Reason {
   return runtime === undefined ? reasonOfStartError(message) : { code: 'isolation_unavailable', name: runtime, available: [] };
 }
 
-/** Starts a container, in another network if its own is full or gone. If it can't start, the engine keeps the reason. */
+/**
+ * Starts a container, in another network if its own is full or gone. Throws the engine's error if the container never ran. A container that
+ * did run, or whose error the engine recorded, reports it by `inspect`.
+ */
 export async function startContainer(
-  { engine, networks, firewall }: StartOptions, found: Docker.ContainerInspectInfo, { id, spec, secrets = {} }: SandboxLaunch,
+  options: StartOptions, found: Docker.ContainerInspectInfo, { id, spec, secrets = {} }: SandboxLaunch,
 ): Promise<void> {
-  const { Id, HostConfig, NetworkSettings } = found;
+  const { engine, firewall } = options;
   if (spec.isolation.network !== 'none') await firewall?.ensure();
   await putSecrets(engine, found, secrets);
+  const error = await tryInNetworks(options, found, spec.isolation.network);
+  if (error === null) return;
+  const now = await engine.find(id);
+  if (now?.Id === found.Id && stateOf(now.State) === 'created') throw error;
+}
+
+/** Returns null, or the error of the last attempt. */
+async function tryInNetworks(
+  { engine, networks }: StartOptions, { Id, HostConfig, NetworkSettings }: Docker.ContainerInspectInfo,
+  isolation: SandboxSpec['isolation']['network'],
+): Promise<unknown> {
   const full: string[] = [];
   let network = Object.keys(NetworkSettings.Networks)[0] ?? HostConfig.NetworkMode ?? 'none';
   let error = await tryStart(engine, Id);
   for (let moves = 0; moves <= maxNetworks && (isFull(error) || isGone(error)); moves += 1) {
     if (isFull(error)) full.push(network);
-    const next = await networks.next(spec.isolation.network, full);
+    const next = await networks.next(isolation, full);
     if (next === null) break;
     await networks.move(Id, network, next);
     network = next;
     error = await tryStart(engine, Id);
   }
-  if (error === null) return;
-  const now = await engine.find(id);
-  if (now?.Id === Id && stateOf(now.State) === 'created') throw error;
+  return error;
 }
 
 /**
