@@ -159,7 +159,7 @@ function whilePaused(sandbox: Sandbox, observed: ObservedSandbox, now: number, c
   switch (observed.state) {
     case 'running':
       // A paused sandbox does not count against the limits, so it must not run: a resumption whose response was lost, or one from outside,
-      // is undone. It ran since the pause began.
+      // is undone. `since` is removed first, because the sandbox has run since then.
       if (sandbox.pausedBy?.since !== undefined) {
         return writeStep(nextVersion(sandbox, now, { pausedBy: { ...sandbox.pausedBy, since: undefined } }), null);
       }

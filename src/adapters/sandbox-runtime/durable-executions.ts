@@ -31,7 +31,7 @@ export class DurableExecutions implements SandboxExecutions {
   readonly #host: ExecutionHost;
   /** The executions that this process started and still has in memory. */
   readonly #local = new Map<string, AttachedExecution>();
-  /** How many bytes of output came since the last check of their memory. */
+  /** Bytes of output since the memory limit was last checked. */
   #unchecked = 0;
   readonly #starts = createSingleFlight<ExecutionState>();
 
@@ -150,7 +150,7 @@ export class DurableExecutions implements SandboxExecutions {
     const { status, stderr: errors } = await reader.readState(false, signal);
     if (status === 'lost') throw executionNotFound(executionId);
     const feeder = await reader.start(scripts.feed(), signal);
-    // The feeder ends when its input ends. If it were killed, its count of passed bytes would be wrong.
+    // The script that writes the input ends with its input. If it were killed, it could not report how many bytes the command got.
     feeder.outlive();
     const { line } = await readFirstLine(feeder, signal);
     if (line === null && (await feeder.exited) !== inputClosedCode) throw noScriptResult;

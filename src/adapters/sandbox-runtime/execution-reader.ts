@@ -166,10 +166,10 @@ export class ExecutionReader {
     }
     if (!notes.has('begun') || notes.has('removed')) throw executionNotFound(this.#executionId);
     const code = /^(\d+) *\n/.exec(notes.get('exit') ?? '')?.[1];
-    const goesOn = state === 'frozen' && notes.get('begun')?.trim().endsWith(` ${runId}`) === true;
-    const how = code !== undefined ? 'exited' : goesOn ? 'running' : 'ended';
+    const isStillRunning = state === 'frozen' && notes.get('begun')?.trim().endsWith(` ${runId}`) === true;
+    const status = code !== undefined ? 'exited' : isStillRunning ? 'running' : 'ended';
     const { stdout, stderr } = outputs;
-    return stateOf(how, code === undefined ? null : Number(code), stdout.oldest, stdout.end, stderr.oldest, stderr.end);
+    return stateOf(status, code === undefined ? null : Number(code), stdout.oldest, stdout.end, stderr.oldest, stderr.end);
   }
 
   /** Waits until the sandbox has another state or run. Until then, nothing changes its files. */
@@ -182,11 +182,11 @@ export class ExecutionReader {
   }
 }
 
-function stateOf(...[how, exitCode, oldest, end, errOldest, errEnd]: z.infer<typeof Line>): ExecutionState {
+function stateOf(...[status, exitCode, oldest, end, errOldest, errEnd]: z.infer<typeof Line>): ExecutionState {
   const kept = { durable: true, stdout: { oldest, end }, stderr: { oldest: errOldest, end: errEnd } };
-  if (how === 'running') return { status: 'running', exitCode: null, ...kept, reason: null };
-  if (how === 'exited') return { status: 'exited', exitCode, ...kept, reason: null };
-  const reason = { code: how === 'ended' ? 'execution_sandbox_ended' : 'execution_end_unknown' } as const;
+  if (status === 'running') return { status: 'running', exitCode: null, ...kept, reason: null };
+  if (status === 'exited') return { status: 'exited', exitCode, ...kept, reason: null };
+  const reason = { code: status === 'ended' ? 'execution_sandbox_ended' : 'execution_end_unknown' } as const;
   return { status: 'lost', exitCode: null, ...kept, reason };
 }
 

@@ -42,8 +42,8 @@ export function parseChangeList(base: string | null, entries: readonly string[])
   const [, head = '', complete] = /^changes (-|[0-9a-f]+) ([01])$/u.exec(entries[0] ?? '') ?? [];
   const filesEnd = entries.indexOf('', 1);
   const namesEnd = entries.indexOf('', filesEnd + 1);
-  const isWhole = head === '-' || oidForm.test(head);
-  if (!isWhole || filesEnd === -1 || namesEnd === -1) throw malformed('a list');
+  const isValid = head === '-' || oidForm.test(head);
+  if (!isValid || filesEnd === -1 || namesEnd === -1) throw malformed('a list');
   const files = parseFiles(entries.slice(1, filesEnd), head === (base ?? '-') ? null : new Set(entries.slice(filesEnd + 1, namesEnd)));
   return {
     head: head === '-' ? null : head,

@@ -235,8 +235,8 @@ export const maxHeaderBytes = 256 * 1024;
 export function parseHeader(line: string, base: string | null): SnapshotHeader {
   const [word, head = '', tree = '', complete = '', ...boundary] = line.split(' ');
   const oids = [...(head === '-' ? [] : [head]), tree, ...boundary];
-  const isWhole = word === 'snapshot' && /^[01]$/u.test(complete) && oids.every((oid) => oidForm.test(oid) && oid.length === tree.length);
-  if (!isWhole || (base === null ? boundary.length > 0 : !boundary.includes(base))) {
+  const isValid = word === 'snapshot' && /^[01]$/u.test(complete) && oids.every((oid) => oidForm.test(oid) && oid.length === tree.length);
+  if (!isValid || (base === null ? boundary.length > 0 : !boundary.includes(base))) {
     throw new SnapshotRefusal({ code: 'snapshot_damaged' }, { cause: new Error('the command wrote a line of another form') });
   }
   return { head: head === '-' ? null : head, tree, complete: complete === '1', boundary };

@@ -102,7 +102,7 @@ export class ContainerFiles {
   /** Returns the entry with its owner, which a stat does not contain. Follows links. Null if nothing is there. */
   async entry(path: string): Promise<FileEntry | null> {
     const found = await this.statTarget(path);
-    // A link here has no target.
+    // `statTarget` has followed links, so what is still a link is broken.
     return found === null || found.type === 'symlink' ? null : await this.#read(found.path, async ({ entry }) => entry);
   }
 

@@ -107,7 +107,9 @@ const headerBytes = 8;
  * the length in four bytes, and the content. Passes the content on in the pieces in which it arrives, each with the number of missing bytes
  * of its frame.
  */
-export function createFrameReader(give: (stream: 'stdout' | 'stderr', content: Buffer, toCome: number) => void): (chunk: Buffer) => void {
+export function createFrameReader(
+  onContent: (stream: 'stdout' | 'stderr', content: Buffer, toCome: number) => void,
+): (chunk: Buffer) => void {
   let header = Buffer.alloc(0);
   let missing = 0;
   let stream: 'stdout' | 'stderr' = 'stdout';
@@ -117,7 +119,7 @@ export function createFrameReader(give: (stream: 'stdout' | 'stderr', content: B
         const content = rest.subarray(0, missing);
         rest = rest.subarray(content.length);
         missing -= content.length;
-        give(stream, content, missing);
+        onContent(stream, content, missing);
         continue;
       }
       const wanted = headerBytes - header.length;

@@ -40,7 +40,7 @@ export interface Leader {
   readonly boot: string;
 }
 
-/** Returns null if there is no sandbox. */
+/** Returns the sandbox's newest launch. Null if its folder does not exist. */
 export async function readLastLaunch(folder: string): Promise<LaunchRecord | null> {
   const names = await readdir(folder).catch(ignoring('ENOENT', 'ENOTDIR'));
   if (names === null) return null;
