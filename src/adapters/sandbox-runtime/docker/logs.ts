@@ -10,18 +10,24 @@ export async function readLog(
 ): Promise<ReadableStream<Uint8Array>> {
   const { Id } = await findContainer(engine, id, signal);
   const ends = AbortSignal.any([signal, engine.closed]);
-  const { entries, before } = tailBytes === undefined ? wholeLog : await findTail(engine, Id, tailBytes, ends);
+  const { entries, skipBytes } = tailBytes === undefined ? wholeLog : await findTail(engine, Id, tailBytes, ends);
   const response = await openLog(engine, Id, entries, follow, ends);
-  return streamOf(ends, (ended) => contentOf(streamed(response, ended), before, ended));
+  return streamOf(ends, (ended) => contentOf(streamed(response, ended), skipBytes, ended));
 }
 
-const wholeLog: { readonly entries: number | 'all'; readonly before: number } = { entries: 'all', before: 0 };
+/** How many of the newest entries to read, and how many bytes of the first one to skip. */
+interface LogStart {
+  readonly entries: number | 'all';
+  readonly skipBytes: number;
+}
+
+const wholeLog: LogStart = { entries: 'all', skipBytes: 0 };
 
 /**
  * Finds the start of the last `bytes` of a log, which the engine can only read by entries. Entries that are added before the log is read
- * move the start forward, but leave no gap. Returns how many of the newest entries to read, and how many bytes of the first one to skip.
+ * move the start forward, but leave no gap.
  */
-async function findTail(engine: Engine, containerId: string, bytes: number, signal: AbortSignal): Promise<typeof wholeLog> {
+async function findTail(engine: Engine, containerId: string, bytes: number, signal: AbortSignal): Promise<LogStart> {
   const sizes: number[] = [];
   let size = 0;
   const read = createFrameReader((_, { length }, toCome) => {
@@ -35,12 +41,16 @@ async function findTail(engine: Engine, containerId: string, bytes: number, sign
   for await (const chunk of newest) if (chunk instanceof Buffer) read(chunk);
   let entries = 0;
   let found = 0;
-  for (; entries < sizes.length && found < bytes; entries += 1) found += sizes.at(-1 - entries) ?? 0;
+  for (const entrySize of sizes.toReversed()) {
+    if (found >= bytes) break;
+    found += entrySize;
+    entries += 1;
+  }
   // If the log is shorter, read all of it, also later entries.
-  return found < bytes ? wholeLog : { entries, before: found - bytes };
+  return found < bytes ? wholeLog : { entries, skipBytes: found - bytes };
 }
 
-/** dockerode itself buffers a log in memory unless `follow` is set. */
+/** The part of dockerode that opens a request. Its own `logs` reads the whole log into memory unless `follow` is set. */
 interface Modem {
   dial(options: object, done: (error: unknown, response: unknown) => void): void;
 }
@@ -62,13 +72,13 @@ async function openLog(
   }), { signal });
 }
 
-/** Yields the content of the entries, without the first `before` bytes. */
-async function* contentOf(response: IncomingMessage, before: number, signal: AbortSignal): AsyncGenerator<Uint8Array, void> {
-  let leftOut = before;
+/** Yields the content of the entries, without the first bytes of the first entry. */
+async function* contentOf(response: IncomingMessage, skipBytes: number, signal: AbortSignal): AsyncGenerator<Uint8Array, void> {
+  let toSkip = skipBytes;
   const pieces: Buffer[] = [];
   const read = createFrameReader((_, piece, toCome) => {
-    const cut = Math.min(leftOut, piece.length);
-    leftOut = toCome === 0 ? 0 : leftOut - cut;
+    const cut = Math.min(toSkip, piece.length);
+    toSkip = toCome === 0 ? 0 : toSkip - cut;
     if (cut < piece.length) pieces.push(piece.subarray(cut));
   });
   try {
