@@ -22,6 +22,12 @@ const Line = z.tuple([
   z.coerce.number(), z.coerce.number(), z.coerce.number(), z.coerce.number(),
 ]);
 
+/** The offset after the bytes that were read, and whether there is nothing more to read. */
+interface ReadResult {
+  readonly end: number;
+  readonly isOver: boolean;
+}
+
 /** Reads a kept execution in its sandbox, no matter which process started it. Uses scripts, or the files if no script can run. */
 export class ExecutionReader {
   readonly #host: ExecutionHost;
@@ -88,47 +94,58 @@ export class ExecutionReader {
 
   /** Yields the bytes of an output from an offset on. */
   async *read({ stream, after, follow }: OutputRequest, signal: AbortSignal): AsyncGenerator<Uint8Array, void> {
-    for (let at = after, waitMs = firstWaitMs; ; waitMs = Math.min(2 * waitMs, longestWaitMs)) {
+    let at = after;
+    let waitMs = firstWaitMs;
+    for (;;) {
       const { state, runId } = await this.#observe();
       const command = this.#command(scripts.read(stream, at, follow), runId);
       const execution = await this.#host.run(this.#sandboxId, command, signal).catch(nullIfNotRunning);
       if (execution === null) {
-        const files = yield* this.#readFiles(stream, at, signal);
-        if (files.isOver || !follow || state === 'stopped') return;
-        at = files.end;
+        const { end, isOver } = yield* this.#readFiles(stream, at, signal);
+        if (isOver || !follow || state === 'stopped') return;
+        at = end;
         await this.#waitForChange(state, runId, signal);
-        continue;
+      } else {
+        const { end, isOver } = yield* this.#readFromScript(execution, stream, at, signal);
+        if (isOver) return;
+        // The sandbox was stopped meanwhile, or it killed the script, which it can do each time.
+        if (end > at) waitMs = firstWaitMs;
+        at = end;
+        await sleep(realTimers, waitMs, signal);
+        waitMs = Math.min(2 * waitMs, longestWaitMs);
       }
-      const stop = (): void => void execution.kill().catch(() => {});
-      using _ = onAbort(signal, stop);
-      try {
-        for await (const chunk of execution.stdout) {
-          at += chunk.length;
-          waitMs = firstWaitMs;
-          yield chunk;
-        }
-        signal.throwIfAborted();
-        const code = await execution.exited;
-        if (code === 0) return;
-        if (code === 4) throw executionNotFound(this.#executionId);
-        if (code === 3) {
-          const { oldest, end } = (await this.readState(false, signal))[stream];
-          // If the oldest kept byte does not come after the offset, the lost bytes come after the kept ones.
-          throw dropped(oldest > at ? oldest : end);
-        }
-        if (code !== null && code <= maxCertainCode) throw scriptFailure(code);
-      } finally {
-        stop();
-      }
-      // The sandbox was stopped meanwhile, or it killed the script, which it can do each time.
-      await sleep(realTimers, waitMs, signal);
     }
   }
 
-  /** Returns the offset after the kept bytes, and whether the command has ended. */
-  async *#readFiles(
-    stream: OutputStream, after: number, signal: AbortSignal,
-  ): AsyncGenerator<Uint8Array, { readonly end: number; readonly isOver: boolean }> {
+  /** It is over if the script has read all that was requested. Otherwise something has interrupted the script. */
+  async *#readFromScript(
+    execution: HostExecution, stream: OutputStream, after: number, signal: AbortSignal,
+  ): AsyncGenerator<Uint8Array, ReadResult> {
+    const stop = (): void => void execution.kill().catch(() => {});
+    using _ = onAbort(signal, stop);
+    let at = after;
+    try {
+      for await (const chunk of execution.stdout) {
+        at += chunk.length;
+        yield chunk;
+      }
+      signal.throwIfAborted();
+      const code = await execution.exited;
+      if (code === 4) throw executionNotFound(this.#executionId);
+      if (code === 3) {
+        const { oldest, end } = (await this.readState(false, signal))[stream];
+        // If the oldest kept byte does not come after the offset, the lost bytes come after the kept ones.
+        throw dropped(oldest > at ? oldest : end);
+      }
+      if (code !== null && code !== 0 && code <= maxCertainCode) throw scriptFailure(code);
+      return { end: at, isOver: code === 0 };
+    } finally {
+      stop();
+    }
+  }
+
+  /** It is over if the command has ended. */
+  async *#readFiles(stream: OutputStream, after: number, signal: AbortSignal): AsyncGenerator<Uint8Array, ReadResult> {
     let at = after;
     let isOver = false;
     let isWhole = false;
