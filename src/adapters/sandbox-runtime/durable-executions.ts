@@ -4,6 +4,7 @@ import { raceSignal } from '../../ports/abort-signals.ts';
 import type {
   ExecutionStart, ExecutionState, OpenExecution, OpenExecutionStart, OutputRequest, OutputStream, SandboxExecutions, TerminalSize,
 } from '../../ports/sandbox-executions.ts';
+import { streamOf } from '../shared/node-streams.ts';
 import { createSingleFlight } from '../shared/single-flight.ts';
 import { realTimers, sleep } from '../shared/timeout.ts';
 import { AttachedExecution } from './attached-execution.ts';
@@ -12,7 +13,7 @@ import { type ExecutionHost, executionNotFound } from './execution-host.ts';
 import { ExecutionReader, firstWaitMs, longestWaitMs } from './execution-reader.ts';
 import { scripts } from './execution-scripts.ts';
 import { environmentLines, keptBytes, parseSupervisorAnswer, supervisorCommand } from './supervisor-script.ts';
-import { dropLongest, streamOf } from './output-buffer.ts';
+import { dropLongest } from './output-buffer.ts';
 import { signalNumber } from './signal-numbers.ts';
 
 /** How long an ended execution stays in memory with its output. */

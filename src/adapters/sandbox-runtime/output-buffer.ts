@@ -141,25 +141,3 @@ export function dropLongest(buffers: readonly OutputBuffer[], limitBytes: number
     buffer.drop();
   }
 }
-
-/** Turns a generator into a stream. The generator's signal fires with the given one, or when the stream is cancelled. */
-export function streamOf(
-  signal: AbortSignal, generate: (signal: AbortSignal) => AsyncGenerator<Uint8Array, unknown>,
-): ReadableStream<Uint8Array> {
-  const cancelled = new AbortController();
-  const chunks = generate(AbortSignal.any([signal, cancelled.signal]));
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        const { done, value } = await chunks.next();
-        if (done === true) controller.close();
-        else controller.enqueue(value);
-      },
-      cancel(reason) {
-        cancelled.abort(reason);
-        void chunks.return(undefined).catch(() => {});
-      },
-    },
-    { highWaterMark: 0 },
-  );
-}

@@ -2,26 +2,40 @@ import { Readable } from 'node:stream';
 
 const sources = new WeakMap<ReadableStream<Uint8Array>, Readable>();
 
+/** Returns a stream of what `next` returns. Unlike one of `ReadableStream.from`, it also calls `cancel` if nothing has been read. */
+export function pullStream(
+  next: () => Promise<IteratorResult<Uint8Array, unknown>>, cancel: (reason: unknown) => void | Promise<void>,
+): ReadableStream<Uint8Array> {
+  const pull = async (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
+    const { done, value } = await next();
+    if (done === true) controller.close();
+    else controller.enqueue(value);
+  };
+  return new ReadableStream({ pull, cancel }, { highWaterMark: 0 });
+}
+
+/** Turns a generator into a stream. The generator's signal fires with the given one, or when the stream is cancelled. */
+export function streamOf(
+  signal: AbortSignal, generate: (signal: AbortSignal) => AsyncGenerator<Uint8Array, unknown>,
+): ReadableStream<Uint8Array> {
+  const cancelled = new AbortController();
+  const chunks = generate(AbortSignal.any([signal, cancelled.signal]));
+  return pullStream(() => chunks.next(), (reason) => {
+    cancelled.abort(reason);
+    void chunks.return(undefined).catch(() => {});
+  });
+}
+
 /**
  * Returns a Node stream as a web stream. Unlike `Readable.toWeb`, it copies nothing, and {@link nodeStreamOf} can return the original
  * stream. For many bytes, the web stream is the most expensive part of a transfer.
  */
 export function webStreamOf(source: Readable): ReadableStream<Uint8Array> {
   const chunks = source.iterator();
-  const stream = new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        const { done, value } = await chunks.next();
-        if (done === true) controller.close();
-        else controller.enqueue(value);
-      },
-      async cancel() {
-        await chunks.return?.();
-        source.destroy();
-      },
-    },
-    { highWaterMark: 0 },
-  );
+  const stream = pullStream(() => chunks.next(), async () => {
+    await chunks.return?.();
+    source.destroy();
+  });
   sources.set(stream, source);
   return stream;
 }

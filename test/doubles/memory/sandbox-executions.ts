@@ -2,7 +2,7 @@ import { Failure } from '../../../src/domain/failure.ts';
 import { raceSignal } from '../../../src/ports/abort-signals.ts';
 import type { OpenExecution, OutputStream, SandboxExecutions, TerminalSize } from '../../../src/ports/sandbox-executions.ts';
 import type { AttachedExecution } from '../../../src/adapters/sandbox-runtime/attached-execution.ts';
-import { streamOf } from '../../../src/adapters/sandbox-runtime/output-buffer.ts';
+import { streamOf } from '../../../src/adapters/shared/node-streams.ts';
 import { sandboxPath } from '../../../src/adapters/sandbox-runtime/sandbox-path.ts';
 import { signalNumber } from '../../../src/adapters/sandbox-runtime/signal-numbers.ts';
 import type { MemoryEngine } from './sandbox-engine.ts';

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { LogRequest } from '../../../ports/sandbox-runtime.ts';
-import { streamOf } from '../output-buffer.ts';
+import { streamOf } from '../../shared/node-streams.ts';
 import { type Engine, findContainer, streamed, unavailable, whyUnreachable } from './engine.ts';
 import { createFrameReader } from './execution-output.ts';
 

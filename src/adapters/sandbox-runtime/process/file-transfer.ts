@@ -2,6 +2,7 @@ import { lstat, mkdir } from 'node:fs/promises';
 import { join, posix } from 'node:path';
 import { onAbort } from '../../../ports/abort-signals.ts';
 import { Failure } from '../../../domain/failure.ts';
+import { pullStream } from '../../shared/node-streams.ts';
 import { tarEnd } from '../../shared/packed-tar.ts';
 import { ignoring } from '../../shared/system-errors.ts';
 import { partsBelow, quotedName, refusedFiles, sandboxPath } from '../sandbox-path.ts';
@@ -62,13 +63,12 @@ export class FileTransfer {
     };
     // Does not wait for a reader that does not read on.
     kept.use(onAbort(ended, () => void end().catch(() => {})));
-    const pull = (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => withFailures(async () => {
-      const { done, value } = await tar.next();
+    const next = (): Promise<IteratorResult<Uint8Array, void>> => withFailures(async () => {
+      const part = await tar.next();
       ended.throwIfAborted();
-      if (done === true) controller.close();
-      else controller.enqueue(value);
+      return part;
     });
-    return new ReadableStream({ pull, cancel: end }, { highWaterMark: 0 });
+    return pullStream(next, end);
   }
 
   /** Begins work in the workspace of a sandbox. A removal ends the work through `ended`, and waits until the stack is disposed of. */

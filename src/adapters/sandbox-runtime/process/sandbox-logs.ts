@@ -6,7 +6,7 @@ import type { LogRequest } from '../../../ports/sandbox-runtime.ts';
 import { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { Listeners } from '../../shared/listeners.ts';
 import { ignoring } from '../../shared/system-errors.ts';
-import { streamOf } from '../output-buffer.ts';
+import { streamOf } from '../../shared/node-streams.ts';
 import { sandboxIds } from './data-folder.ts';
 import type { Observer } from './observed-sandbox.ts';
 import { unavailable, withFailures } from './runtime-failures.ts';
