@@ -8,8 +8,8 @@ import type { CoreDeps, Bound } from '../use-cases.ts';
 import { getSandbox, withRecordFailures } from '../sandboxes/sandbox-records.ts';
 import { interval } from '../timers.ts';
 
-/** The work of a use case on the runtime. `id` is the id of the sandbox there. */
-type FileWork<A extends readonly unknown[], R> = (runtime: SandboxRuntime, id: string, ...args: A) => Promise<R>;
+/** The work of a use case on the runtime. `instanceId` is the id of the sandbox there. */
+type FileWork<A extends readonly unknown[], R> = (runtime: SandboxRuntime, instanceId: string, ...args: A) => Promise<R>;
 
 type FileUseCase<A extends readonly unknown[], R> = (deps: CoreDeps, caller: Caller | null, sandboxId: string, ...args: A) => Promise<R>;
 
@@ -43,11 +43,11 @@ export interface DirectoryRequest {
 
 /** Returns a page of entries of a directory, ordered by path. Each page reads the directory anew. */
 async function listDirectory(
-  { files }: SandboxRuntime, id: string, path: string, { depth, after, limit }: DirectoryRequest, signal: AbortSignal,
+  { files }: SandboxRuntime, instanceId: string, path: string, { depth, after, limit }: DirectoryRequest, signal: AbortSignal,
 ): Promise<Page<FileEntry>> {
   const wanted = limit + 1;
   let first: FileEntry[] = [];
-  for await (const entry of files.list(id, path, depth, signal)) {
+  for await (const entry of files.list(instanceId, path, depth, signal)) {
     if (after !== null && entry.path <= after) continue;
     first.push(entry);
     // Keeps only a few pages in memory, however large the directory is.
@@ -71,16 +71,16 @@ export const fileUseCases = {
   read: reads(({ files }, ...args: ArgsOf<'read'>) => files.read(...args)),
   write: changes(({ files }, ...args: ArgsOf<'write'>) => files.write(...args)),
   remove: changes(({ files }, ...args: ArgsOf<'remove'>) => files.remove(...args)),
-  /** Returns the moved entry. */
-  move: changes(async ({ files }, ...[id, from, to, signal]: ArgsOf<'move'>) => {
-    await files.move(id, from, to, signal);
-    return await files.stat(id, to, false, signal);
+  /** Returns the moved entry. Only E2B's clients can move a file. */
+  move: changes(async ({ files }, ...[instanceId, from, to, signal]: ArgsOf<'move'>) => {
+    await files.move(instanceId, from, to, signal);
+    return await files.stat(instanceId, to, false, signal);
   }),
   list: reads(listDirectory),
   /** `isNew` is false if the directory already existed. */
-  makeDirectory: changes(async ({ files }, ...[id, path, signal]: ArgsOf<'makeDirectory'>) => {
-    const isNew = await files.makeDirectory(id, path, signal);
-    return { directory: await files.stat(id, path, true, signal), isNew };
+  makeDirectory: changes(async ({ files }, ...[instanceId, path, signal]: ArgsOf<'makeDirectory'>) => {
+    const isNew = await files.makeDirectory(instanceId, path, signal);
+    return { directory: await files.stat(instanceId, path, true, signal), isNew };
   }),
   readArchive: reads((runtime, ...args: Parameters<SandboxRuntime['getFiles']>) => runtime.getFiles(...args)),
   writeArchive: changes((runtime, ...args: Parameters<SandboxRuntime['putFiles']>) => runtime.putFiles(...args)),
