@@ -94,32 +94,32 @@ export class RequestContext {
     return this.principal.access !== 'read';
   }
 
+  // Handlers destructure a context, so its functions are arrow functions, which keep `this`.
+
   /** Returns a path of this API as clients must write it. */
-  link(path: string): string {
+  readonly link = (path: string): string => {
     const { publicUrl } = this.http.options;
     const publicPath = publicUrl === undefined ? '' : new URL(publicUrl).pathname.replace(/\/+$/, '');
     return `${publicPath}${this.mount}${path}`;
-  }
+  };
 
   /** Returns a signal that fires if the client leaves, its key stops working, or the server ends. Throws `rate_limited`. */
-  openStream(identify?: () => Promise<unknown>): AbortSignal {
-    return AbortSignal.any([this.openTransfer(identify), this.http.ending]);
-  }
+  readonly openStream = (identify?: () => Promise<unknown>): AbortSignal =>
+    AbortSignal.any([this.openTransfer(identify), this.http.ending]);
 
   /** The same for a stream that ends by itself: a server that ends waits for it. */
-  openTransfer(identify: () => Promise<unknown> = () => this.skep.auth.authenticate(this.credential)): AbortSignal {
-    return AbortSignal.any([this.closed, this.http.authenticator.openStream(this.principal, identify, this.closed)]);
-  }
+  readonly openTransfer = (identify = (): Promise<unknown> => this.skep.auth.authenticate(this.credential)): AbortSignal =>
+    AbortSignal.any([this.closed, this.http.authenticator.openStream(this.principal, identify, this.closed)]);
 
   /** Logs an unexpected error. Returns the failure for the client, which contains only the number of the log entry. */
-  logUnexpected(error: unknown): Failure<'internal'> {
+  readonly logUnexpected = (error: unknown): Failure<'internal'> => {
     const { request, requestId, skep } = this;
     const incident = skep.random.id('inc');
     // An error caused by a client's disconnect is not logged. A failed stream has destroyed its response, but not yet closed it.
     const clientIsGone = this.closed.aborted || request.errored !== null;
     if (!clientIsGone) skep.logger.error({ request_id: requestId, incident, error }, 'a request failed with an unexpected error');
     return new Failure('internal', { incident }, { cause: error });
-  }
+  };
 }
 
 function closeOf(response: Response<unknown>): AbortSignal {
