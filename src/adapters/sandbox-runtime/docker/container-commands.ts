@@ -11,7 +11,7 @@ import type { HostExecution, ScriptOptions, Supervise } from '../execution-host.
 import { refusedExecution, whyUnrunnable } from '../execution-streams.ts';
 import { sandboxPath } from '../sandbox-path.ts';
 import { notBegun, refusedBy } from './command-refusals.ts';
-import { type Engine, findContainer, statusOf, unavailable } from './engine.ts';
+import { type Engine, findContainer, requireRunning, statusOf, unavailable } from './engine.ts';
 import { OwnExecution, runInContainer, type StartedExecution, unfrozenIn } from './execution.ts';
 import { type Beginning, ExecutionOutput } from './execution-output.ts';
 import { listContainers } from './observed-sandbox.ts';
@@ -241,8 +241,7 @@ export class ContainerCommands {
 
   async #runningContainer(id: string, signal: AbortSignal): Promise<Docker.ContainerInspectInfo> {
     const found = await findContainer(this.#engine, id, signal);
-    const { Running, Paused, Status } = found.State;
-    if (!Running || Paused) throw new Failure('sandbox_not_running', { id, status: Paused ? 'frozen' : Status });
+    requireRunning(id, found);
     return found;
   }
 }

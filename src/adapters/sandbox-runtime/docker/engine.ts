@@ -95,6 +95,11 @@ export async function findContainer({ find }: Engine, id: string, signal: AbortS
   return found;
 }
 
+/** Throws `sandbox_not_running` if the container can't run a program now. */
+export function requireRunning(id: string, { State }: Docker.ContainerInspectInfo): void {
+  if (!State.Running || State.Paused) throw new Failure('sandbox_not_running', { id, status: State.Paused ? 'frozen' : State.Status });
+}
+
 /** Returns the status of the engine's response. Null for any other error. */
 export function statusOf(error: unknown): number | null {
   return error instanceof Error && 'statusCode' in error && typeof error.statusCode === 'number' ? error.statusCode : null;

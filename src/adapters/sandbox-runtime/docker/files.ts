@@ -9,7 +9,7 @@ import { uploadArchive } from './archive-upload.ts';
 import { ContainerFiles, type OpenedPath, type PathStat } from './container-files.ts';
 import { requireReachable, isReadOnly } from './container-mounts.ts';
 import { entriesByProgram, entriesOfArchive } from './directory-listing.ts';
-import { type Engine, findContainer, statusOf, withFailures } from './engine.ts';
+import { type Engine, findContainer, requireRunning, statusOf, withFailures } from './engine.ts';
 import { fileOf, FileWriter, type ResolvedPath, runProgram, type StartProgram } from './file-writer.ts';
 
 /** Two zero blocks: an empty tar. */
@@ -139,8 +139,8 @@ export class DockerFiles implements SandboxFiles {
       if (source.found === null) throw new Failure('file_not_found', { path: from });
       const target = await this.#resolve(id, sandboxPath(to, 'path'), false, signal);
       if (target.found?.type === 'directory') throw wrongFileType(to, target.found.type);
-      // Throws before any directory is created if the sandbox does not run.
-      await runProgram(this.#startProgram, id, ['true'], signal);
+      // The program below needs a running sandbox. Otherwise no directory may be created either.
+      requireRunning(id, target.container);
       await this.#requireWritable(id, target, signal);
       const { exitCode, error } = await runProgram(this.#startProgram, id, ['mv', '-fT', source.path, target.path], signal);
       if (exitCode !== 0) throw refusedFiles('path', error);
