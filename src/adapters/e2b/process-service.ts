@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { z } from 'zod';
 import type { ExecutionRecord } from '../../domain/execution.ts';
 import { isFailureOf } from '../../domain/failure.ts';
-import { sentenceOf } from '../shared/status-and-error-messages.ts';
+import { sentenceOf } from '../shared/failure-sentences.ts';
 import { callOf, ConnectError, inputOf, type Service, type ServiceCall, streamOf } from './connect-protocol.ts';
 
 const bytes = z.base64().transform((text) => Buffer.from(text, 'base64'));

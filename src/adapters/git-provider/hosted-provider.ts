@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { sentenceOfFailure } from '../shared/status-and-error-messages.ts';
+import { sentenceOfFailure } from '../shared/failure-sentences.ts';
 import { Failure, isFailure, isFailureOf } from '../../domain/failure.ts';
 import type { CheckResult } from '../../ports/check-result.ts';
 import type { Clock } from '../../ports/clock.ts';

@@ -4,7 +4,7 @@ import { dnsLabel } from '../../domain/dns-label.ts';
 import type { Reason } from '../../domain/reason.ts';
 import { parseRepositoryName } from '../../domain/repository-name.ts';
 import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
-import { sentenceOf } from '../shared/status-and-error-messages.ts';
+import { sentenceOf } from '../shared/failure-sentences.ts';
 import { inSnakeCase } from '../shared/snake-case.ts';
 
 export const timestamp = z.iso.datetime().meta({ description: 'RFC 3339, in UTC.', example: '2026-01-31T12:00:00.000Z' });

@@ -6,7 +6,7 @@ import type { Principal } from '../../domain/principal.ts';
 import { onAbort } from '../../ports/abort-signals.ts';
 import type { OutputStream } from '../../ports/sandbox-executions.ts';
 import { parseJson } from '../shared/json.ts';
-import { sentenceOfFailure } from '../shared/status-and-error-messages.ts';
+import { sentenceOfFailure } from '../shared/failure-sentences.ts';
 import { presentStatus, signalName, terminalSize } from './common-schemas.ts';
 import { ExecutionInputQueue } from './execution-input-queue.ts';
 import type { ExecutionWriters } from './execution-writers.ts';

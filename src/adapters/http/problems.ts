@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import { Failure, isFailure, type AnyFailure, type FailureContexts } from '../../domain/failure.ts';
-import { sentenceOf, sentenceOfFailure } from '../shared/status-and-error-messages.ts';
+import { sentenceOf, sentenceOfFailure } from '../shared/failure-sentences.ts';
 import { snakeCase } from '../shared/snake-case.ts';
 import { presentReason, type ValidationProblem } from './common-schemas.ts';
 

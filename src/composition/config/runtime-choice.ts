@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { isLoopback } from '../../adapters/shared/plain-http.ts';
-import { sentenceOfFailure } from '../../adapters/shared/status-and-error-messages.ts';
+import { sentenceOfFailure } from '../../adapters/shared/failure-sentences.ts';
 import { isFailure } from '../../domain/failure.ts';
 import type { CheckResult } from '../../ports/check-result.ts';
 import type { DockerRuntimeOptions, ProcessRuntimeOptions } from '../skep-options.ts';

@@ -1,4 +1,4 @@
-import { sentenceOf } from '../../adapters/shared/status-and-error-messages.ts';
+import { sentenceOf } from '../../adapters/shared/failure-sentences.ts';
 import { commandName } from '../../client/command-name.ts';
 import type { Reason } from '../../domain/reason.ts';
 import type { ConfigProblem } from '../config/config-error.ts';

@@ -1,5 +1,5 @@
 import { textOfError } from '../../adapters/cli/console.ts';
-import { sentenceOfFailure } from '../../adapters/shared/status-and-error-messages.ts';
+import { sentenceOfFailure } from '../../adapters/shared/failure-sentences.ts';
 import type { StoreRefused } from '../../adapters/store/sqlite/index.ts';
 import { isFailure } from '../../domain/failure.ts';
 import { ConfigError } from '../config/config-error.ts';

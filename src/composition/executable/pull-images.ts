@@ -1,6 +1,6 @@
 import { type JsonOption, print } from '../../adapters/cli/console.ts';
 import { inSnakeCase } from '../../adapters/shared/snake-case.ts';
-import { sentenceOf } from '../../adapters/shared/status-and-error-messages.ts';
+import { sentenceOf } from '../../adapters/shared/failure-sentences.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import { omitUndefined } from '../config/field-schemas.ts';

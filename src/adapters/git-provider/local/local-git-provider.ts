@@ -7,7 +7,7 @@ import { checkGit, createGitRunner, type GitRunner, oidForm } from '../../shared
 import { createSemaphore } from '../../shared/semaphore.ts';
 import { createSingleFlight } from '../../shared/single-flight.ts';
 import { errorCode } from '../../shared/system-errors.ts';
-import { sentenceOfFailure } from '../../shared/status-and-error-messages.ts';
+import { sentenceOfFailure } from '../../shared/failure-sentences.ts';
 import { createTimeLimit, realTimers } from '../../shared/timeout.ts';
 import { requireSuccess, failed, failures, providerName, tooLarge } from './local-git-failures.ts';
 import { readHead, readShallow } from './repository-head.ts';

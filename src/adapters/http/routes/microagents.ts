@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { sentenceOf } from '../../shared/status-and-error-messages.ts';
+import { sentenceOf } from '../../shared/failure-sentences.ts';
 import type { MicroagentContent } from '../../../application/microagents/microagents.ts';
 import { text, timestamp } from '../common-schemas.ts';
 import { gitProviderFailures, operation } from '../operation.ts';

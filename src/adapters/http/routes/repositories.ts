@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { sentenceOfFailure } from '../../shared/status-and-error-messages.ts';
+import { sentenceOfFailure } from '../../shared/failure-sentences.ts';
 import { text } from '../common-schemas.ts';
 import { gitProviderFailures, operation } from '../operation.ts';
 import { pageQuery, pageRequestOf, pageSchema, presentPage, readPage } from '../page-token.ts';

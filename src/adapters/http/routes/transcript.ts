@@ -4,7 +4,7 @@ import { toolCallStatuses, turnStopReasons } from '../../../domain/agent.ts';
 import type { Conversation } from '../../../domain/conversation.ts';
 import { eventActors } from '../../../domain/event.ts';
 import type { Reason } from '../../../domain/reason.ts';
-import { sentenceOf } from '../../shared/status-and-error-messages.ts';
+import { sentenceOf } from '../../shared/failure-sentences.ts';
 import { presentStatus, statusFields, timestamp, toTimestamp } from '../common-schemas.ts';
 import { operation, StreamedBody } from '../operation.ts';
 

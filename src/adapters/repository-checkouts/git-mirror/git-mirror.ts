@@ -1,5 +1,5 @@
 import { isAbsolute } from 'node:path';
-import { sentenceOfFailure } from '../../shared/status-and-error-messages.ts';
+import { sentenceOfFailure } from '../../shared/failure-sentences.ts';
 import { isFailure } from '../../../domain/failure.ts';
 import type { RepositoryCheckouts } from '../../../ports/repository-checkouts.ts';
 import { checkGit } from '../../shared/git-process.ts';

@@ -3,7 +3,7 @@ import type { DiskSpace } from '../../../domain/disk-pressure.ts';
 import { isFailure } from '../../../domain/failure.ts';
 import type { CheckResult } from '../../../ports/check-result.ts';
 import { diskSpaceOf } from '../../shared/disk-space.ts';
-import { sentenceOfFailure } from '../../shared/status-and-error-messages.ts';
+import { sentenceOfFailure } from '../../shared/failure-sentences.ts';
 import { type Engine, statusOf, unlessMissing } from './engine.ts';
 
 /** The oldest API with all features that this adapter uses: Docker 19.03. */

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { stat } from 'node:fs/promises';
 import { constants } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
-import { sentenceOf } from '../../shared/status-and-error-messages.ts';
+import { sentenceOf } from '../../shared/failure-sentences.ts';
 import { errorCode } from '../../shared/system-errors.ts';
 import { inputStream, outputStream } from '../execution-streams.ts';
 import { resolveCommand } from './command.ts';

@@ -1,6 +1,6 @@
 import { access, constants } from 'node:fs/promises';
 import { diskSpaceOf } from '../../shared/disk-space.ts';
-import { sentenceOfFailure } from '../../shared/status-and-error-messages.ts';
+import { sentenceOfFailure } from '../../shared/failure-sentences.ts';
 import { dnsLabel } from '../../../domain/dns-label.ts';
 import { sigkillExitCode } from '../../../domain/execution.ts';
 import { Failure, isFailure, isFailureOf } from '../../../domain/failure.ts';

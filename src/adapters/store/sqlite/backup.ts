@@ -1,7 +1,7 @@
 import { closeSync, openSync, rmSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
-import { sentenceOf } from '../../shared/status-and-error-messages.ts';
+import { sentenceOf } from '../../shared/failure-sentences.ts';
 import { type DataFolder, dataFolderAt, StoreRefused, syncFolders, whyUnusable } from './data-folder.ts';
 import { applicationId, versionOf } from './migrate.ts';
 import { migrations } from './migrations.ts';

@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { asSentence } from '../../shared/message-formatting.ts';
-import { sentenceOf } from '../../shared/status-and-error-messages.ts';
+import { sentenceOf } from '../../shared/failure-sentences.ts';
 import { errorCode } from '../../shared/system-errors.ts';
 import { isAccessDenied, isBusy, reasonOf } from './sqlite-error.ts';
 

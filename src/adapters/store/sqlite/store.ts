@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { Kysely, sql } from 'kysely';
-import { sentenceOf } from '../../shared/status-and-error-messages.ts';
+import { sentenceOf } from '../../shared/failure-sentences.ts';
 import { isFailureOf } from '../../../domain/failure.ts';
 import type { CheckResult } from '../../../ports/check-result.ts';
 import type { Store } from '../../../ports/store.ts';

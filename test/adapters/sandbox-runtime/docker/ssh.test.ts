@@ -2,7 +2,7 @@ import { delimiter } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { AnyFailure } from '../../../../src/domain/failure.ts';
-import { sentenceOfFailure } from '../../../../src/adapters/shared/status-and-error-messages.ts';
+import { sentenceOfFailure } from '../../../../src/adapters/shared/failure-sentences.ts';
 import { finish, readTar, tarOf } from '../../../contracts/sandbox-runtime-streams.ts';
 import { describeWithDocker } from '../../../support/docker.ts';
 import { shell } from '../../../support/sandbox-programs.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { sentenceOf, sentenceOfFailure } from '../../../src/adapters/shared/status-and-error-messages.ts';
+import { sentenceOf, sentenceOfFailure } from '../../../src/adapters/shared/failure-sentences.ts';
 import type { FailureCode, FailureContexts } from '../../../src/domain/failure.ts';
 import type { ProbeMiss } from '../../../src/domain/readiness.ts';
 import { explained, type Reason, type ReasonCode, type ReasonOf } from '../../../src/domain/reason.ts';
