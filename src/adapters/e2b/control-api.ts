@@ -37,18 +37,23 @@ const { env, metadata } = sandboxParameterFields;
 
 const createBody = z.looseObject({ templateID: z.string().min(1), timeout: seconds.min(1).optional(), metadata, envVars: env });
 
-/** Options of a start that Skep does not support, with their names for the error. Only a neutral value is allowed. */
+/** Options of a start that Skep does not support, with their names for the error. */
 const unsupportedOptions: Readonly<Record<string, string>> = {
   allow_internet_access: 'choice of internet access', network: 'choice of the network', iam: 'identities', mcp: 'MCP gateway',
   volumeMounts: 'volumes', autoPause: 'pause at the end of the timeout', autoResume: 'choice of resuming by traffic',
 };
 
+/** Values with which an unsupported option changes nothing. Some clients always send them. */
+const neutralValues: Readonly<Record<string, z.ZodType>> = {
+  allow_internet_access: z.literal(true), autoPause: z.literal(false), autoResume: z.object({ enabled: z.literal(false) }),
+};
+
 function requireSupported(body: z.output<typeof createBody>): void {
-  const given = Object.entries(body).find(([name, value]) =>
-    // A default changes nothing.
-    Object.hasOwn(unsupportedOptions, name) && value != null && value !== (name === 'allow_internet_access'));
-  if (given === undefined) return;
-  throw unsupported(unsupportedOptions[given[0]] ?? given[0], 'Set it in the sandbox spec, or leave it out.');
+  for (const [option, what] of Object.entries(unsupportedOptions)) {
+    const value = body[option];
+    if (value == null || neutralValues[option]?.safeParse(value).success === true) continue;
+    throw unsupported(what, 'Set it in the sandbox spec, or leave it out.');
+  }
 }
 
 /** Returns the body of the response to a request with a JSON body. Undefined means no body. Sets the status if it is not 200. */

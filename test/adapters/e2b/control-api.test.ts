@@ -58,6 +58,19 @@ describe('the sandboxes of E2B clients', () => {
     expect([first.status, object(second)['sandboxID'], other.status]).toEqual([201, object(first)['sandboxID'], 409]);
   });
 
+  test('accepts options of a start with the values that change nothing, and refuses others by name', async () => {
+    const { as, world } = await openDoor();
+    const create = (options: object) => as(world.keys.ann)('POST', '/e2b/v2/sandboxes', { templateID: 'base', ...options });
+    const neutral = { allow_internet_access: true, autoPause: false, autoResume: { enabled: false }, network: null };
+    expect((await create(neutral)).status).toBe(201);
+    const refused = [
+      [{ allow_internet_access: false }, 'internet access'], [{ autoResume: { enabled: true } }, 'resuming by traffic'], [{ mcp: {} }, 'MCP'],
+    ] as const;
+    for (const [options, name] of refused) {
+      expect(await create(options)).toMatchObject({ status: 501, body: { message: expect.stringContaining(name) } });
+    }
+  });
+
   test('refuses a timeout beyond the largest time that a response can show', async () => {
     const { as, world, id } = await openDoor();
     const ann = as(world.keys.ann);
