@@ -70,10 +70,13 @@ async function* start(call: ServiceCall, { process, pty, stdin }: z.output<typeo
   yield* follow(call, execution, workingDir);
 }
 
-/** Throws `invalid_argument` if the directory does not exist. E2B checks this before the start, which would take twice as long here. */
+/**
+ * Throws `invalid_argument` if the directory does not exist, or is outside of the sandbox. E2B checks this before the start, which would
+ * take twice as long here.
+ */
 async function requireDirectory({ skep, caller, sandboxId, ends }: ServiceCall, path: string): Promise<void> {
   const found = await skep.files.stat(caller, sandboxId, path, true, ends).catch((error: unknown) => {
-    if (!isFailureOf(error, 'file_not_found')) throw error;
+    if (!isFailureOf(error, 'file_not_found', 'invalid_request')) throw error;
   });
   if (found?.type !== 'directory') throw new ConnectError('invalid_argument', `The working directory ${path} does not exist.`);
 }

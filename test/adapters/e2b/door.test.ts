@@ -42,6 +42,9 @@ describe('the API for E2B clients', () => {
     for (const cwd of ['missing', '/workspace/a-file']) {
       expect(await errorIn(cwd)).toMatchObject({ code: 'invalid_argument', message: expect.stringMatching(/^The working directory .* does not exist/) });
     }
+    const cwd = '/outside';
+    vi.spyOn(door.world.skep.files, 'stat').mockRejectedValueOnce(new Failure('invalid_request', { problems: [] }));
+    expect(await errorIn(cwd)).toMatchObject({ message: `The working directory ${cwd} does not exist.` });
   });
 
   test('writes a stream of input, in whatever parts it arrives', async () => {
