@@ -39,7 +39,7 @@ const createBody = z.looseObject({ templateID: z.string().min(1), timeout: secon
 
 /** Options of a start that Skep does not support, with their names for the error. */
 const unsupportedOptions: Readonly<Record<string, string>> = {
-  allow_internet_access: 'choice of internet access', network: 'choice of the network', iam: 'identities', mcp: 'MCP gateway',
+  allow_internet_access: 'choice of internet access', iam: 'identities', mcp: 'MCP gateway',
   volumeMounts: 'volumes', autoPause: 'pause at the end of the timeout', autoResume: 'choice of resuming by traffic',
 };
 
@@ -48,12 +48,24 @@ const neutralValues: Readonly<Record<string, z.ZodType>> = {
   allow_internet_access: z.literal(true), autoPause: z.literal(false), autoResume: z.object({ enabled: z.literal(false) }),
 };
 
-function requireSupported(body: z.output<typeof createBody>): void {
+function requireSupported(body: z.output<typeof createBody>, spec: SandboxSpec): void {
+  requireNetwork(body['network'], spec);
   for (const [option, what] of Object.entries(unsupportedOptions)) {
     const value = body[option];
     if (value == null || neutralValues[option]?.safeParse(value).success === true) continue;
     throw unsupported(what, 'Set it in the sandbox spec, or leave it out.');
   }
+}
+
+const publicNetwork = z.strictObject({ allowPublicTraffic: z.literal(true) });
+
+/** A client can say that ports need no key. Then this must be so for each port of the spec. */
+function requireNetwork(network: unknown, { ports }: SandboxSpec): void {
+  if (network == null) return;
+  if (!publicNetwork.safeParse(network).success) throw unsupported('choice of the network', 'Set it in the sandbox spec, or leave it out.');
+  const closed = ports.filter((port) => port.public !== true).map(({ port }) => port);
+  if (closed.length === 0) return;
+  throw unsupported('choice of public ports', `Set public: true in the sandbox spec for the ports it names: ${closed.join(', ')}.`);
 }
 
 /** Returns the body of the response to a request with a JSON body. Undefined means no body. Sets the status if it is not 200. */
@@ -73,9 +85,10 @@ function requireSpec(skep: Pick<Skep, 'specs'>, template: string): SandboxSpec {
 const create: Handler = async ({ context, body: unchecked }) => {
   const { skep, principal } = context;
   const body = parsed(createBody, 'body', unchecked);
-  requireSupported(body);
   const { templateID, timeout, envVars, metadata } = body;
-  const { id: specId, rest } = requireSpec(skep, templateID);
+  const spec = requireSpec(skep, templateID);
+  requireSupported(body, spec);
+  const { id: specId, rest } = spec;
   const maxLifeMs = rest.maxLifeMs ?? Infinity;
   const timeoutMs = timeout === undefined ? Math.min(defaultTimeoutSeconds * 1000, maxLifeMs) : timeout * 1000;
   const parameters = { env: envVars ?? undefined, metadata: metadata ?? undefined, timeoutMs };
@@ -134,6 +147,15 @@ const list: Handler = async ({ context }) => {
   return shown.map((sandbox) => presentListed(skep, sandbox));
 };
 
+/** Lists the specs as templates. The deployment has few, so there are no pages. */
+const listTemplates: Handler = async ({ context: { skep } }) => {
+  const { items } = await skep.specs.search(null, Infinity);
+  return items.map(({ spec, createdAt }) => ({
+    templateID: spec.id, aliases: [spec.id], names: [spec.id], public: false, ...presentLimits(skep, spec), envdVersion,
+    createdAt: toTimestamp(createdAt), createdBy: null,
+  }));
+};
+
 /** Clients ask whether a template exists before they build it. */
 const findTemplate: Handler = async ({ context: { skep }, id }) => ({ templateID: requireSpec(skep, id).id, public: false });
 
@@ -177,7 +199,8 @@ const pause: Handler = async ({ context, id, body }) => {
 
 const metrics: Handler = async ({ context, id }) => {
   const { skep, principal } = context;
-  const { cpus, memoryBytes: memoryLimit, diskBytes: diskLimit } = limitsOf(skep, await skep.sandboxes.get(principal, id));
+  const { spec } = await skep.sandboxes.get(principal, id);
+  const { cpus, memoryBytes: memoryLimit, diskBytes: diskLimit } = limitsOf(skep, spec);
   const { cpuPercent, memoryBytes, memoryLimitBytes, diskBytes } = await skep.sandboxes.usage(principal, id);
   const now = skep.clock.now();
   return [{
@@ -209,6 +232,8 @@ export const controlRoutes: readonly ControlRoute[] = [
   { method: 'get', paths: ['/sandboxes/:id/metrics'], handle: metrics },
   { method: 'post', paths: ['/sandboxes/:id/snapshots'], handle: refuse('snapshots') },
   { method: 'get', paths: ['/snapshots'], handle: refuse('snapshots') },
+  { method: 'get', paths: ['/sandboxes/:id/logs', '/v2/sandboxes/:id/logs'], handle: refuse('logs of sandboxes') },
+  { method: 'get', paths: ['/templates'], handle: listTemplates },
   { method: 'get', paths: ['/templates/aliases/:id'], handle: findTemplate },
   { method: 'post', paths: ['/sandboxes/:id/fork'], handle: refuse('forks') },
   { method: 'put', paths: ['/sandboxes/:id/network'], handle: refuse('change of the network') },
@@ -228,20 +253,23 @@ function domainOf(proxy: { readonly url: string; readonly domain?: string | unde
   return port === '' ? proxy.domain : `${proxy.domain}:${port}`;
 }
 
-/** Returns the limits that the runtime applies to the sandbox. 0 means no limit. */
-function limitsOf({ sandboxes }: Pick<Skep, 'sandboxes'>, { spec: { resources } }: Sandbox) {
+/** Returns the limits that the runtime applies to sandboxes of the spec. 0 means no limit. */
+function limitsOf({ sandboxes }: Pick<Skep, 'sandboxes'>, { resources }: SandboxSpec) {
   const { cpus, memoryBytes, diskBytes } = resources;
   if (!sandboxes.limitsResources()) return { cpus: 0, memoryBytes: 0, diskBytes: 0 };
   return { cpus: cpus ?? 0, memoryBytes: memoryBytes ?? 0, diskBytes: diskBytes ?? 0 };
 }
 
+function presentLimits(skep: Pick<Skep, 'sandboxes'>, spec: SandboxSpec) {
+  const { cpus, memoryBytes, diskBytes } = limitsOf(skep, spec);
+  return { cpuCount: cpus, memoryMB: Math.floor(memoryBytes / 2 ** 20), diskSizeMB: Math.floor(diskBytes / 2 ** 20) };
+}
+
 function presentListed(skep: Pick<Skep, 'sandboxes'>, sandbox: Sandbox) {
-  const { id, spec: { id: templateID }, metadata, createdAt } = sandbox;
-  const { cpus, memoryBytes, diskBytes } = limitsOf(skep, sandbox);
+  const { id, spec, metadata, createdAt } = sandbox;
   return {
-    sandboxID: id, templateID, clientID: 'skep', startedAt: toTimestamp(createdAt), endAt: toTimestamp(expiresAt(sandbox) ?? noEndTime),
-    state: stateOf(sandbox) ?? 'paused', cpuCount: cpus, memoryMB: Math.floor(memoryBytes / 2 ** 20),
-    diskSizeMB: Math.floor(diskBytes / 2 ** 20), metadata, envdVersion, volumeMounts: [],
+    sandboxID: id, templateID: spec.id, clientID: 'skep', startedAt: toTimestamp(createdAt), endAt: toTimestamp(expiresAt(sandbox) ?? noEndTime),
+    state: stateOf(sandbox) ?? 'paused', ...presentLimits(skep, spec), metadata, envdVersion, volumeMounts: [],
   };
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { e2b } from '../../../src/adapters/e2b/index.ts';
 import { Failure } from '../../../src/domain/failure.ts';
-import type { SandboxSpec } from '../../../src/domain/sandbox-spec.ts';
+import type { SandboxSpec, SandboxSpecInput } from '../../../src/domain/sandbox-spec.ts';
 import { type Client, createClient, object } from '../../support/client.ts';
 import { until } from '../../support/until.ts';
 import { startWorld } from '../http/world.ts';
@@ -9,10 +9,15 @@ import { openDoor } from './door.ts';
 
 const forever = { freezeAfterMs: null, stopAfterMs: null, deleteAfterMs: null, maxLifeMs: null };
 
+async function openWith(specs: readonly SandboxSpecInput[]) {
+  const world = await startWorld({ specs, server: { mounts: [e2b] } });
+  const ann: Client = (method, path, body) => createClient(world.url, null)(method, path, body, { 'X-API-Key': world.keys.ann });
+  return { world, ann };
+}
+
 /** Starts a server with one spec. */
 async function openLimited(rest: Partial<SandboxSpec['rest']>) {
-  const world = await startWorld({ specs: [{ id: 'limited', rest: { ...forever, ...rest } }], server: { mounts: [e2b] } });
-  const ann: Client = (method, path, body) => createClient(world.url, null)(method, path, body, { 'X-API-Key': world.keys.ann });
+  const { world, ann } = await openWith([{ id: 'limited', rest: { ...forever, ...rest } }]);
   const create = async (timeout?: number): Promise<string> =>
     `/e2b/sandboxes/${String(object(await ann('POST', '/e2b/v2/sandboxes', { templateID: 'limited', timeout }))['sandboxID'])}`;
   const endOf = async (path: string): Promise<number> => Date.parse(String(object(await ann('GET', path))['endAt']));
@@ -64,11 +69,26 @@ describe('the sandboxes of E2B clients', () => {
     const neutral = { allow_internet_access: true, autoPause: false, autoResume: { enabled: false }, network: null };
     expect((await create(neutral)).status).toBe(201);
     const refused = [
+      [{ network: { allowOut: [] } }, 'the network'], [{ network: { allowPublicTraffic: true, denyOut: ['0.0.0.0/0'] } }, 'the network'],
       [{ allow_internet_access: false }, 'internet access'], [{ autoResume: { enabled: true } }, 'resuming by traffic'], [{ mcp: {} }, 'MCP'],
     ] as const;
     for (const [options, name] of refused) {
       expect(await create(options)).toMatchObject({ status: 501, body: { message: expect.stringContaining(name) } });
     }
+  });
+
+  test('accepts public traffic only if each port of the spec is public', async () => {
+    const specs = [
+      { id: 'open', ports: [{ name: 'WEB', port: 8000, public: true }] },
+      { id: 'closed', ports: [{ name: 'WEB', port: 8000, public: true }, { name: 'API', port: 8001 }] },
+    ];
+    const { ann } = await openWith(specs);
+    const create = (templateID: string) => ann('POST', '/e2b/v2/sandboxes', { templateID, network: { allowPublicTraffic: true } });
+    expect((await create('open')).status).toBe(201);
+    const message = expect.stringContaining('public: true in the sandbox spec for the ports it names: 8001.');
+    expect(await create('closed')).toMatchObject({ status: 501, body: { message } });
+    expect((await ann('GET', '/e2b/templates')).body).toMatchObject([{ templateID: 'open', public: false }, { templateID: 'closed' }]);
+    expect(await ann('GET', '/e2b/sandboxes/sb-1/logs')).toMatchObject({ status: 501, body: { message: expect.stringContaining('logs') } });
   });
 
   test('refuses a timeout beyond the largest time that a response can show', async () => {
