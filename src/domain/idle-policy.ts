@@ -4,7 +4,7 @@ import { readyDeadline } from './sandbox-lifecycle.ts';
 
 export interface IdleAction {
   readonly tier: 'freeze' | 'stop' | 'delete';
-  readonly reason: ReasonOf<'idle' | 'life_over'>;
+  readonly reason: ReasonOf<'idle' | 'life_over' | 'timeout_over'>;
 }
 
 type DatedAction = IdleAction & { readonly at: number };
@@ -13,8 +13,8 @@ type DatedAction = IdleAction & { readonly at: number };
 export function nextIdleAction(sandbox: Sandbox, canFreeze: boolean): DatedAction | null {
   // Pool members are replaced, never paused.
   if (isPooled(sandbox) || sandbox.deletedAt !== null) return null;
-  const actions = [actionOfStatus(sandbox, canFreeze), endOfLife(sandbox)].filter((action) => action !== null);
-  return actions.toSorted((a, b) => a.at - b.at)[0] ?? null;
+  const actions = [actionOfStatus(sandbox, canFreeze), endOfTimeout(sandbox, canFreeze), endOfLife(sandbox)];
+  return actions.filter((action) => action !== null).toSorted((a, b) => a.at - b.at)[0] ?? null;
 }
 
 /** Returns the action that is due now; null if there is none. */
@@ -29,6 +29,12 @@ export function dueEndOfLife(sandbox: Sandbox, now: number): IdleAction | null {
   return end === null || now < end.at ? null : end;
 }
 
+/** Returns the pause of a running sandbox whose timeout is over, even if it is in use; null if none is due. */
+export function dueTimeoutPause(sandbox: Sandbox, now: number, canFreeze: boolean): IdleAction | null {
+  const pause = isPooled(sandbox) ? null : endOfTimeout(sandbox, canFreeze);
+  return pause === null || now < pause.at ? null : pause;
+}
+
 /** Returns when the sandbox is deleted however active it is, in milliseconds since the epoch; null for never. */
 export function expiresAt(sandbox: Sandbox): number | null {
   return endOfLife(sandbox)?.at ?? null;
@@ -41,6 +47,19 @@ export function nextDueAt(sandbox: Sandbox): number | null {
   // When an action is due does not depend on what the runtime can do.
   const times = [nextIdleAction(sandbox, true)?.at ?? null, isStarting ? readyDeadline(sandbox) : null].filter((at) => at !== null);
   return times.length === 0 ? null : Math.min(...times);
+}
+
+/** Returns the time from the creation to the end of the timeout. Null: the sandbox has no timeout. */
+export function timeoutOf({ spec: { rest } }: Sandbox): number | null {
+  return rest.timeoutPause === undefined ? rest.maxLifeMs : rest.timeoutPause.afterMs;
+}
+
+/** Returns the sandbox with another time from its creation to the end of its timeout, which pauses or deletes it. */
+export function withTimeout(sandbox: Sandbox, afterMs: number): Sandbox {
+  const { spec } = sandbox;
+  const { timeoutPause } = spec.rest;
+  if (timeoutPause === undefined) return withMaxLife(sandbox, afterMs);
+  return { ...sandbox, spec: { ...spec, rest: { ...spec.rest, timeoutPause: { ...timeoutPause, afterMs } } } };
 }
 
 /** Returns the sandbox with another time from its creation to its deletion. Null: it is never deleted for its age. */
@@ -65,6 +84,13 @@ function actionOfStatus(sandbox: Sandbox, canFreeze: boolean): DatedAction | nul
 function idleAction({ refused }: Sandbox, tier: IdleAction['tier'], afterMs: number | null, since: number): DatedAction | null {
   if (afterMs === null) return null;
   return { tier, at: Math.max(timeAfter(since, afterMs), refused?.retryAt ?? 0), reason: { code: 'idle', tier, afterMs } };
+}
+
+function endOfTimeout({ status, createdAt, refused, spec: { rest } }: Sandbox, canFreeze: boolean): DatedAction | null {
+  const { kind, afterMs = null } = rest.timeoutPause ?? {};
+  if (status !== 'RUNNING' || afterMs === null) return null;
+  const tier = kind === 'freeze' && canFreeze ? 'freeze' : 'stop';
+  return { tier, at: Math.max(timeAfter(createdAt, afterMs), refused?.retryAt ?? 0), reason: { code: 'timeout_over' } };
 }
 
 function endOfLife({ createdAt, spec: { rest } }: Sandbox): DatedAction | null {

@@ -1,6 +1,7 @@
 import { backOffMs } from './back-off.ts';
 import type { EventActor } from './event.ts';
 import type { Reason } from './reason.ts';
+import type { SandboxSpec } from './sandbox-spec.ts';
 import type { ExposedUrl, PausedBy, PauseKind, RefusalBackOff, Sandbox, SandboxStatus } from './sandbox.ts';
 
 /** For each status, the possible transitions and the status that follows. Deletion is always possible and is not listed. */
@@ -38,6 +39,7 @@ export function applyTransition(sandbox: Sandbox, transition: SandboxTransition,
   const status = sandbox.deletedAt === null ? nextStatus(sandbox.status, transition) : null;
   if (status === null) return null;
   return nextVersion(sandbox, change.now, {
+    spec: status === 'RESUMING' ? withoutTimeoutPause(sandbox.spec) : sandbox.spec,
     status,
     statusReason: change.reason,
     statusSince: change.now,
@@ -49,6 +51,12 @@ export function applyTransition(sandbox: Sandbox, transition: SandboxTransition,
     exposedUrls: change.exposedUrls ?? sandbox.exposedUrls,
     lastActiveAt: status === 'RUNNING' && sandbox.status !== 'PAUSING' ? change.now : sandbox.lastActiveAt,
   });
+}
+
+/** A timeout ends before the resumption. If it stayed, the sandbox would be paused again at once. */
+function withoutTimeoutPause(spec: SandboxSpec): SandboxSpec {
+  const { timeoutPause } = spec.rest;
+  return timeoutPause === undefined ? spec : { ...spec, rest: { ...spec.rest, timeoutPause: { ...timeoutPause, afterMs: null } } };
 }
 
 function pausedByAfter(sandbox: Sandbox, status: SandboxStatus, by: EventActor, { reason, now }: TransitionChange): PausedBy | null {

@@ -1,5 +1,5 @@
 import type { EventActor } from './event.ts';
-import { dueEndOfLife, dueIdleAction } from './idle-policy.ts';
+import { dueEndOfLife, dueIdleAction, dueTimeoutPause } from './idle-policy.ts';
 import { isQuarantined } from './quarantine.ts';
 import type { Reason } from './reason.ts';
 import {
@@ -108,9 +108,9 @@ function whileStarting(sandbox: Sandbox, observed: ObservedSandbox, now: number)
 function whileRunning(sandbox: Sandbox, observed: ObservedSandbox, now: number, canFreeze: boolean, isInUse: boolean): SandboxStep {
   switch (observed.state) {
     case 'running': {
-      const due = isInUse ? null : dueIdleAction(sandbox, now, canFreeze);
+      const due = dueTimeoutPause(sandbox, now, canFreeze) ?? (isInUse ? null : dueIdleAction(sandbox, now, canFreeze));
       if (due !== null) {
-        const pauseKind = pauseKindFor(sandbox, canFreeze);
+        const pauseKind = due.tier === 'stop' ? 'stop' : pauseKindFor(sandbox, canFreeze);
         return transitionStep(sandbox, 'pause', { now, reason: due.reason, pauseKind }, 'skep');
       }
       if (isPauseGivenUp(sandbox, now)) return writeStep(nextVersion(sandbox, now, { statusReason: null }), null);

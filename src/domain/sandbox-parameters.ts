@@ -1,7 +1,7 @@
 import type { RequestProblem } from './failure.ts';
 import type { Reason } from './reason.ts';
 import { looksLikeCredential } from './credentials.ts';
-import type { SandboxResources, SandboxSpec } from './sandbox-spec.ts';
+import type { SandboxResources, SandboxSpec, TimeoutPause } from './sandbox-spec.ts';
 
 type ChosenResource = keyof Pick<SandboxResources, 'cpus' | 'memoryBytes' | 'pids'>;
 
@@ -13,6 +13,8 @@ export interface SandboxParameters {
   readonly metadata?: Readonly<Record<string, string>> | undefined;
   /** From the creation to the deletion. */
   readonly timeoutMs?: number | undefined;
+  /** Pauses the sandbox in this way at the end of the timeout, and does not delete it. */
+  readonly pauseAtTimeout?: TimeoutPause['kind'] | undefined;
   readonly resources?: { readonly [R in ChosenResource]?: number | undefined } | undefined;
   /** Secrets that the spec allows, in addition to its own. */
   readonly secrets?: readonly string[] | undefined;
@@ -31,7 +33,7 @@ export const parameterLimits = {
 /** Returns the spec of one sandbox: the given one with the parameters of the start. Returns the same object if they change nothing. */
 export function applyParameters(spec: SandboxSpec, { metadata: _notInSpec, ...parameters }: SandboxParameters): SandboxSpec {
   if (Object.values(parameters).every((value) => value === undefined)) return spec;
-  const { env, timeoutMs, resources, secrets, ...unapplied } = parameters;
+  const { env, timeoutMs, pauseAtTimeout, resources, secrets, ...unapplied } = parameters;
   // A parameter that has no effect here does not compile.
   unapplied satisfies Record<string, never>;
   const { cpus, memoryBytes, pids } = { ...resources };
@@ -41,7 +43,9 @@ export function applyParameters(spec: SandboxSpec, { metadata: _notInSpec, ...pa
     initialEnv: { ...spec.initialEnv, ...env },
     secrets: [...new Set([...spec.secrets, ...(secrets ?? [])])],
     resources: { ...ofSpec, cpus: cpus ?? ofSpec.cpus, memoryBytes: memoryBytes ?? ofSpec.memoryBytes, pids: pids ?? ofSpec.pids },
-    rest: { ...spec.rest, maxLifeMs: timeoutMs ?? spec.rest.maxLifeMs },
+    rest: pauseAtTimeout === undefined
+      ? { ...spec.rest, maxLifeMs: timeoutMs ?? spec.rest.maxLifeMs }
+      : { ...spec.rest, timeoutPause: { kind: pauseAtTimeout, afterMs: timeoutMs ?? null } },
   };
 }
 

@@ -23,6 +23,7 @@ export interface SandboxReasonData {
   claimed_from_pool: { readonly instanceId: string };
   idle: { readonly tier: 'freeze' | 'stop' | 'delete'; readonly afterMs: number };
   life_over: { readonly afterMs: number };
+  timeout_over: None;
   disk_pressure: { readonly usedPercent: number; readonly limitPercent: number };
   made_room: LimitReached & { readonly forSandbox: string };
   ended_outside: Cause;

@@ -87,6 +87,15 @@ export interface RestRule {
   readonly deleteAfterMs: number | null;
   /** From the creation (for a pool member: from its claim) to the deletion, whatever its status. */
   readonly maxLifeMs: number | null;
+  /** Set by a start, not by a spec. Absent in older records. */
+  readonly timeoutPause?: TimeoutPause | undefined;
+}
+
+/** The pause of a running sandbox at the end of its timeout, even if it is in use. */
+export interface TimeoutPause {
+  readonly kind: 'freeze' | 'stop';
+  /** From the creation, in milliseconds. Null after a resumption, until a new timeout is set. */
+  readonly afterMs: number | null;
 }
 
 /** How many sandboxes of the spec are kept running for later starts. */

@@ -18,11 +18,12 @@ const rest = { freezeAfterMs: 14_000, stopAfterMs: 6000, deleteAfterMs: 15_000, 
 const ready = { probe: { kind: 'tcp' as const, port: 80 }, withinMs: 10_000 };
 const specs = [
   sandboxSpec({ id: 'plain', rest, ready: { probe: { kind: 'none' }, withinMs: 10_000 } }),
+  sandboxSpec({ id: 'timed', rest: { ...rest, timeoutPause: { kind: 'freeze', afterMs: 9000 } }, ready: { probe: { kind: 'none' }, withinMs: 10_000 } }),
   sandboxSpec({ id: 'warm', rest, ready, ports: [{ name: 'HTTP', port: 80 }], pool: { size: 2 } }),
 ];
 /** The specs of the other version of the deployment. */
 const changed = specs.map((spec) => (spec.pool.size > 0 ? { ...spec, initialEnv: { VERSION: '2' } } : spec));
-const pool = { fingerprint: poolFingerprint(specs[1] ?? sandboxSpec({ id: 'none' })), size: 2 };
+const pool = { fingerprint: poolFingerprint(specs[2] ?? sandboxSpec({ id: 'none' })), size: 2 };
 const limits = { ...unlimited, running: 4, runningPerOwner: 3, existing: 8 };
 
 /** The failures that a client may get. Any other failure is a defect. */

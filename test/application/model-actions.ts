@@ -40,7 +40,7 @@ const fault: fc.Arbitrary<Fault> = fc.oneof(
 );
 
 const action: fc.Arbitrary<Action> = fc.oneof(
-  { weight: 8, arbitrary: fc.record({ kind: constant('start' as const), owner: fc.constantFrom('me', 'you'), spec: fc.constantFrom('plain', 'warm'), who }) },
+  { weight: 8, arbitrary: fc.record({ kind: constant('start' as const), owner: fc.constantFrom('me', 'you'), spec: fc.constantFrom('plain', 'timed', 'warm'), who }) },
   { weight: 5, arbitrary: fc.record({ kind: constant('pause' as const), which, pauseKind: fc.constantFrom(...pauseKinds), who }) },
   { weight: 6, arbitrary: fc.record({ kind: fc.constantFrom('resume', 'resume', 'delete' as const), which, who }) },
   { weight: 4, arbitrary: fc.record({ kind: fc.constantFrom('crash', 'vanish', 'end', 'freeze' as const), container: which }) },

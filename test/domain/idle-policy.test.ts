@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { activityIntervalMs, expiresAt, nextDueAt, nextIdleAction, dueIdleAction } from '../../src/domain/idle-policy.ts';
+import { activityIntervalMs, dueTimeoutPause, expiresAt, nextDueAt, nextIdleAction, dueIdleAction, timeoutOf, withTimeout } from '../../src/domain/idle-policy.ts';
 import { newSandbox, unowned, type Sandbox } from '../../src/domain/sandbox.ts';
 import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
 
@@ -23,6 +23,20 @@ describe('the idle policy', () => {
     expect(nextIdleAction(sandbox, true)).toMatchObject({ tier, at, reason: { code } });
     expect(dueIdleAction(sandbox, at - 1, true)).toBeNull();
     expect(dueIdleAction(sandbox, at, true)).toMatchObject({ tier });
+  });
+
+  test.each([['freeze', true, 'freeze'], ['freeze', false, 'stop'], ['stop', true, 'stop']] as const)('pauses a RUNNING sandbox at the end of its timeout (%s, can freeze: %s)', (kind, canFreeze, tier) => {
+    const timed = { ...spec, rest: { ...spec.rest, timeoutPause: { kind, afterMs: 5 * minute } } };
+    const sandbox = of({ status: 'RUNNING', createdAt: 7, lastActiveAt: 4 * minute, spec: timed });
+    const pause = { tier, at: 5 * minute + 7, reason: { code: 'timeout_over' } };
+    expect(nextIdleAction(sandbox, canFreeze)).toEqual(pause);
+    expect(dueTimeoutPause(sandbox, pause.at - 1, canFreeze)).toBeNull();
+    expect(dueTimeoutPause(sandbox, pause.at, canFreeze)).toEqual(pause);
+    expect(expiresAt(sandbox)).toBe(28_800 * minute + 7);
+    for (const status of ['STARTING', 'PAUSED', 'ERROR'] as const) expect(dueTimeoutPause({ ...sandbox, status }, pause.at, canFreeze)).toBeNull();
+    expect(dueTimeoutPause({ ...sandbox, refused: { times: 1, retryAt: pause.at + 9 } }, pause.at, canFreeze)).toBeNull();
+    expect(timeoutOf(withTimeout(sandbox, 8 * minute))).toBe(8 * minute);
+    expect(expiresAt(withTimeout(sandbox, 8 * minute))).toBe(28_800 * minute + 7);
   });
 
   test('has no action for pool members, deleted sandboxes, and specs without rules', () => {

@@ -8,6 +8,7 @@ import {
 } from '../../src/domain/sandbox.ts';
 
 const spec = sandboxSpec({ id: 'x', ready: { probe: { kind: 'none' }, withinMs: 1000 }, rest: { freezeAfterMs: 5000, stopAfterMs: 5000, deleteAfterMs: 5000, maxLifeMs: 18_000 } });
+const timed = { ...spec, rest: { ...spec.rest, timeoutPause: { kind: 'stop', afterMs: 3000 } } } as const;
 const fresh = newSandbox({ id: 'sb-1', ownerId: 'me', spec, sessionApiKey: 'k', now: 0 });
 const events = [...new Set(Object.values(lifecycle).flatMap((moves) => Object.keys(moves)))] as SandboxTransition[];
 
@@ -21,6 +22,7 @@ const facts = fc.record({
 
 const sandboxes = fc.record({
   ownerId: fc.constantFrom('me', unowned),
+  spec: fc.constantFrom(spec, timed),
   startingSince: fc.option(fc.nat(10_000), { nil: null }),
   status: fc.constantFrom(...sandboxStatuses),
   pauseKind: fc.constantFrom(...pauseKinds, null),
@@ -65,6 +67,17 @@ describe('the lifecycle', () => {
 });
 
 describe('reconciliation', () => {
+  test('pauses a sandbox at the end of its timeout even if it is in use, and a resumption has no timeout', () => {
+    const running = of({ status: 'RUNNING', spec: timed, lastActiveAt: 3000 });
+    const step = (now: number) => nextSandboxStep(running, found({ state: 'running' }), now, { isInUse: true });
+    expect(step(2999)).toEqual({ kind: 'none' });
+    expect(step(3000)).toMatchObject({ kind: 'write', by: 'skep', to: { status: 'PAUSING', pauseKind: 'stop', statusReason: { code: 'timeout_over' } } });
+    for (const status of ['PAUSED', 'ERROR', 'MISSING'] as const) {
+      const resumed = applyTransition(of({ status, spec: timed }), 'resume', 'user', { now: 4000, reason: null });
+      expect(resumed?.spec.rest).toEqual({ ...spec.rest, timeoutPause: { kind: 'stop', afterMs: null } });
+    }
+  });
+
   test('writes only statuses that the lifecycle table allows', () => {
     fc.assert(
       fc.property(sandboxes, facts, fc.nat(20_000), (sandbox, observed, now) => {

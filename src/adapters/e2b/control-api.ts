@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Skep } from '../../application/skep.ts';
-import { expiresAt } from '../../domain/idle-policy.ts';
+import { expiresAt, timeoutOf } from '../../domain/idle-policy.ts';
 import { Failure } from '../../domain/failure.ts';
 import { parameterLimits } from '../../domain/sandbox-parameters.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
@@ -35,24 +35,26 @@ export function unsupported(what: string, instead = 'docs/e2b.md lists what work
 const seconds = z.int().min(0).max(parameterLimits.timeoutSeconds);
 const { env, metadata } = sandboxParameterFields;
 
-const createBody = z.looseObject({ templateID: z.string().min(1), timeout: seconds.min(1).optional(), metadata, envVars: env });
+const createBody = z.looseObject({
+  templateID: z.string().min(1), timeout: seconds.min(1).optional(), metadata, envVars: env,
+  autoPause: z.boolean().nullish(), autoPauseMemory: z.boolean().nullish(),
+  autoResume: z.object({ enabled: z.boolean() }).nullish(),
+});
 
 /** Options of a start that Skep does not support, with their names for the error. */
 const unsupportedOptions: Readonly<Record<string, string>> = {
-  allow_internet_access: 'choice of internet access', iam: 'identities', mcp: 'MCP gateway',
-  volumeMounts: 'volumes', autoPause: 'pause at the end of the timeout', autoResume: 'choice of resuming by traffic',
-};
-
-/** Values with which an unsupported option changes nothing. Some clients always send them. */
-const neutralValues: Readonly<Record<string, z.ZodType>> = {
-  allow_internet_access: z.literal(true), autoPause: z.literal(false), autoResume: z.object({ enabled: z.literal(false) }),
+  allow_internet_access: 'choice of internet access', iam: 'identities', mcp: 'MCP gateway', volumeMounts: 'volumes',
 };
 
 function requireSupported(body: z.output<typeof createBody>, spec: SandboxSpec): void {
   requireNetwork(body['network'], spec);
+  if (body.autoResume?.enabled === true) {
+    throw unsupported('resuming by commands or traffic', 'Set autoResume (auto_resume) to false, and resume the sandbox with connect.');
+  }
   for (const [option, what] of Object.entries(unsupportedOptions)) {
     const value = body[option];
-    if (value == null || neutralValues[option]?.safeParse(value).success === true) continue;
+    // Internet access is the default.
+    if (value == null || (value === true && option === 'allow_internet_access')) continue;
     throw unsupported(what, 'Set it in the sandbox spec, or leave it out.');
   }
 }
@@ -85,13 +87,14 @@ function requireSpec(skep: Pick<Skep, 'specs'>, template: string): SandboxSpec {
 const create: Handler = async ({ context, body: unchecked }) => {
   const { skep, principal } = context;
   const body = parsed(createBody, 'body', unchecked);
-  const { templateID, timeout, envVars, metadata } = body;
+  const { templateID, timeout, envVars, metadata, autoPause, autoPauseMemory } = body;
   const spec = requireSpec(skep, templateID);
   requireSupported(body, spec);
   const { id: specId, rest } = spec;
   const maxLifeMs = rest.maxLifeMs ?? Infinity;
   const timeoutMs = timeout === undefined ? Math.min(defaultTimeoutSeconds * 1000, maxLifeMs) : timeout * 1000;
-  const parameters = { env: envVars ?? undefined, metadata: metadata ?? undefined, timeoutMs };
+  const pauseAtTimeout = autoPause !== true ? undefined : autoPauseMemory === false ? 'stop' : 'freeze';
+  const parameters = { env: envVars ?? undefined, metadata: metadata ?? undefined, timeoutMs, pauseAtTimeout } as const;
   const headers = readHeaders(idempotencyHeaders, context.request.headers);
   const claim = claimOf(headers, principal.userId, 'e2b_create_sandbox', { specId, ...claimedParameters(parameters) });
   const { id } = await skep.sandboxes.start(principal.userId, { specId, parameters, ...claim });
@@ -108,8 +111,10 @@ const connectBody = z.object({ timeout: seconds.optional(), memory: z.boolean().
  * It can be the maximum of its spec: if a user paused it, because that removed the timeout; if Skep did, a client can have asked for that.
  */
 function replaceableLifeMs({ specs }: Pick<Skep, 'specs'>, sandbox: Sandbox): number | null | undefined {
-  const { status, spec: { id, rest: { maxLifeMs } } } = sandbox;
+  const { status, spec: { id, rest: { maxLifeMs, timeoutPause } } } = sandbox;
   if (status === 'RUNNING') return undefined;
+  // The resumption removes the timeout.
+  if (timeoutPause !== undefined) return null;
   const isOfSpec = maxLifeMs === (specs.find(id)?.rest.maxLifeMs ?? null) && pauseOf(sandbox)?.actor === 'user';
   return maxLifeMs === null || isOfSpec ? maxLifeMs : undefined;
 }
@@ -171,7 +176,7 @@ function decodeMetadata(text: string): Record<string, string> {
 
 const info: Handler = async ({ context, id }) => {
   const sandbox = await context.skep.sandboxes.get(context.principal, id);
-  const lifecycle = { onTimeout: 'kill', autoResume: false };
+  const lifecycle = { onTimeout: sandbox.spec.rest.timeoutPause === undefined ? 'kill' : 'pause', autoResume: false };
   return { ...presentListed(context.skep, sandbox), ...presentConnection(context, sandbox), lifecycle };
 };
 
@@ -234,6 +239,7 @@ export const controlRoutes: readonly ControlRoute[] = [
   { method: 'get', paths: ['/snapshots'], handle: refuse('snapshots') },
   { method: 'get', paths: ['/sandboxes/:id/logs', '/v2/sandboxes/:id/logs'], handle: refuse('logs of sandboxes') },
   { method: 'get', paths: ['/templates'], handle: listTemplates },
+  { method: 'post', paths: ['/v3/templates', '/v2/templates', '/templates'], handle: refuse('template builds') },
   { method: 'get', paths: ['/templates/aliases/:id'], handle: findTemplate },
   { method: 'post', paths: ['/sandboxes/:id/fork'], handle: refuse('forks') },
   { method: 'put', paths: ['/sandboxes/:id/network'], handle: refuse('change of the network') },
@@ -268,9 +274,17 @@ function presentLimits(skep: Pick<Skep, 'sandboxes'>, spec: SandboxSpec) {
 function presentListed(skep: Pick<Skep, 'sandboxes'>, sandbox: Sandbox) {
   const { id, spec, metadata, createdAt } = sandbox;
   return {
-    sandboxID: id, templateID: spec.id, clientID: 'skep', startedAt: toTimestamp(createdAt), endAt: toTimestamp(expiresAt(sandbox) ?? noEndTime),
+    sandboxID: id, templateID: spec.id, clientID: 'skep', startedAt: toTimestamp(createdAt), endAt: toTimestamp(endOf(sandbox)),
     state: stateOf(sandbox) ?? 'paused', ...presentLimits(skep, spec), metadata, envdVersion, volumeMounts: [],
   };
+}
+
+/** Returns when the timeout is over or the sandbox is deleted. A paused sandbox has no timeout that pauses it. */
+function endOf(sandbox: Sandbox): number {
+  const { status, createdAt, spec: { rest } } = sandbox;
+  const deletedAt = expiresAt(sandbox) ?? noEndTime;
+  if (rest.timeoutPause === undefined || status === 'PAUSED') return deletedAt;
+  return Math.min(deletedAt, createdAt + (timeoutOf(sandbox) ?? Infinity));
 }
 
 const states: Readonly<Record<SandboxStatus, 'running' | 'paused' | null>> = {

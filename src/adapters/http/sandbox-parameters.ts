@@ -59,6 +59,9 @@ const parametersBody = z.object(sandboxParameterFields);
 
 export const sandboxParameterNames = parametersBody.keyof().options;
 
+/** The parameters that only other entry adapters set. */
+type NotInBody = 'pauseAtTimeout';
+
 /** Splits the body of a start into the sandbox's parameters and the other fields. Compiles only if it handles every parameter. */
 export function splitStartBody<B extends z.output<typeof parametersBody>>(
   body: B,
@@ -71,7 +74,7 @@ export function splitStartBody<B extends z.output<typeof parametersBody>>(
     timeoutMs: seconds == null ? undefined : seconds * 1000,
     resources: resources == null ? undefined : { cpus, memoryBytes, pids },
     secrets: secrets ?? undefined,
-  } satisfies Record<keyof SandboxParameters, unknown>;
+  } satisfies Record<Exclude<keyof SandboxParameters, NotInBody>, unknown>;
   return { parameters, others };
 }
 

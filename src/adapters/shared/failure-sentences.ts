@@ -61,6 +61,7 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   claimed_from_pool: ({ instanceId }) => `Taken from the pool of its spec, where its id was ${instanceId}.`,
   idle: ({ tier, afterMs }) => idleActions[tier](duration(afterMs)),
   life_over: ({ afterMs }) => `Deleted because it is ${duration(afterMs)} old, the maximum that its spec or its start request sets.`,
+  timeout_over: () => 'Paused because its timeout is over, as its start request says.',
   disk_pressure: ({ usedPercent, limitPercent }) =>
     `Deleted early to free disk space: ${usedPercent}% of the disk was used. The limit is ${limitPercent}%.`,
   made_room: ({ forSandbox, limit, max }) =>

@@ -66,11 +66,11 @@ describe('the sandboxes of E2B clients', () => {
   test('accepts options of a start with the values that change nothing, and refuses others by name', async () => {
     const { as, world } = await openDoor();
     const create = (options: object) => as(world.keys.ann)('POST', '/e2b/v2/sandboxes', { templateID: 'base', ...options });
-    const neutral = { allow_internet_access: true, autoPause: false, autoResume: { enabled: false }, network: null };
+    const neutral = { allow_internet_access: true, autoPause: false, autoPauseMemory: true, autoResume: { enabled: false }, network: null };
     expect((await create(neutral)).status).toBe(201);
     const refused = [
       [{ network: { allowOut: [] } }, 'the network'], [{ network: { allowPublicTraffic: true, denyOut: ['0.0.0.0/0'] } }, 'the network'],
-      [{ allow_internet_access: false }, 'internet access'], [{ autoResume: { enabled: true } }, 'resuming by traffic'], [{ mcp: {} }, 'MCP'],
+      [{ allow_internet_access: false }, 'internet access'], [{ autoResume: { enabled: true } }, 'resuming by commands or traffic'], [{ mcp: {} }, 'MCP'],
     ] as const;
     for (const [options, name] of refused) {
       expect(await create(options)).toMatchObject({ status: 501, body: { message: expect.stringContaining(name) } });
@@ -156,6 +156,23 @@ describe('the sandboxes of E2B clients', () => {
       expect((await ann('POST', `${path}/connect`, body)).status).toBe(201);
       expect(await endOf(path)).toBe(end);
     }
+  });
+
+  test.each([[true, 'freeze'], [false, 'stop']] as const)('pauses a sandbox at the end of its timeout, with memory: %s', async (autoPauseMemory, pauseKind) => {
+    const { world, ann, endOf } = await openLimited({ maxLifeMs: 3_600_000 });
+    const body = { templateID: 'limited', timeout: 60, autoPause: true, autoPauseMemory };
+    const id = String(object(await ann('POST', '/e2b/v2/sandboxes', body))['sandboxID']);
+    const path = `/e2b/sandboxes/${id}`;
+    const { startedAt, endAt, lifecycle } = object(await ann('GET', path));
+    expect([Date.parse(String(endAt)) - Date.parse(String(startedAt)), lifecycle]).toEqual([60_000, { onTimeout: 'pause', autoResume: false }]);
+    await ann('POST', `${path}/timeout`, { timeout: 1 });
+    const { state } = object(await until(() => ann('GET', path), (answer) => object(answer)['state'] === 'paused'));
+    expect(state).toBe('paused');
+    expect(await world.skep.sandboxes.get('ann', id)).toMatchObject({ pauseKind, statusReason: { code: 'timeout_over' } });
+    expect(await endOf(path)).toBe(Date.parse(String(startedAt)) + 3_600_000);
+    expect((await ann('POST', `${path}/connect`, { timeout: 600 })).status).toBe(201);
+    expect([Math.round((await endOf(path) - Date.now()) / 60_000), object(await ann('GET', path))['lifecycle']]).toEqual([10, lifecycle]);
+    expect((await ann('POST', `${path}/timeout`, { timeout: 7200 })).status).toBe(400);
   });
 
   test('deletes a sandbox for the caller that sets its timeout to 0', async () => {

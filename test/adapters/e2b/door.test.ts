@@ -98,8 +98,9 @@ describe('the API for E2B clients', () => {
     const { as, world, headers, id } = await openDoor();
     const ann = as(world.keys.ann);
     expect(object(await ann('POST', `/e2b/sandboxes/${id}/snapshots`, {}))).toMatchObject({ code: 501 });
-    expect(object(await ann('POST', '/e2b/v3/templates', {}))).toMatchObject({ code: 501, message: expect.stringContaining('POST /e2b/v3/templates') });
-    expect(object(await ann('POST', '/e2b/v2/sandboxes', { templateID: 'base', autoPause: true }))).toMatchObject({ code: 501 });
+    expect(object(await ann('POST', '/e2b/volumes', {}))).toMatchObject({ code: 501, message: expect.stringContaining('POST /e2b/volumes') });
+    expect(object(await ann('POST', '/e2b/v3/templates', {}))).toMatchObject({ code: 501, message: expect.stringContaining('template builds') });
+    expect(object(await ann('POST', '/e2b/v2/sandboxes', { templateID: 'base', mcp: {} }))).toMatchObject({ code: 501 });
     expect(object(await ann('POST', '/e2b/v2/sandboxes', { templateID: 'base', timeout: 0 }))).toMatchObject({ code: 400 });
     expect(object(await ann('POST', '/e2b/v2/sandboxes', { templateID: 'nope' }))).toEqual({
       code: 404, message: 'There is no template "nope". A template is a sandbox spec of the deployment.',

@@ -57,6 +57,7 @@ const examples: Examples = {
   quarantined: { keptForMs: 86_400_000, specId: 'node', ownerId: null },
   adopted: none,
   life_over: { afterMs: 20 * 86_400_000 },
+  timeout_over: none,
   disk_pressure: { usedPercent: 93, limitPercent: 90 },
   made_room: { forSandbox: 'sb-2', limit: 'running_per_owner', max: 5 },
   ended_outside: { cause: { code: 'host_restarted' } },

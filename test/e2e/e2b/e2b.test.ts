@@ -104,6 +104,22 @@ describeWithDocker("E2B's own package", () => {
     await expect(Sandbox.create({ ...options, apiKey: `e2b_${'0'.repeat(40)}` })).rejects.toThrow('Unauthorized');
   });
 
+  test('pauses a sandbox at the end of its timeout, even if it is in use, and resumes it with a new timeout', async () => {
+    await using sandboxes = new AsyncDisposableStack();
+    const sandbox = await Sandbox.create({ ...options, timeoutMs: 600_000, lifecycle: { onTimeout: 'pause' } });
+    sandboxes.defer(async () => void (await sandbox.kill()));
+    const counting = await sandbox.commands.run('read line; echo "got $line"', { background: true, stdin: true });
+    expect(await sandbox.getInfo()).toMatchObject({ state: 'running', lifecycle: { onTimeout: 'pause', autoResume: false } });
+    await sandbox.setTimeout(1000);
+    const { endAt } = await until(() => sandbox.getInfo(), ({ state }) => state === 'paused', 30_000);
+    expect(endAt.getUTCFullYear()).toBe(9999);
+    const resumed = await Sandbox.connect(sandbox.sandboxId, { ...options, timeoutMs: 300_000 });
+    expect(Math.abs((await resumed.getInfo()).endAt.getTime() - Date.now() - 300_000)).toBeLessThan(60_000);
+    const same = await resumed.commands.connect(counting.pid);
+    await resumed.commands.sendStdin(counting.pid, 'a line\n');
+    expect((await same.wait()).stdout).toBe('got a line\n');
+  });
+
   test('runs, lists and kills commands, writes to their stdin, and opens terminals', async () => {
     await using sandbox = await disposable();
     const { commands, pty } = sandbox.value;
