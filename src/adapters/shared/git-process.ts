@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import type { CheckResult } from '../../ports/check-result.ts';
 import { providerFailures } from './provider-failures.ts';
+import { spawned } from './spawned.ts';
 
 interface GitRunnerOptions {
   /** The git program: a name that is looked up on the PATH, or a path. */
@@ -44,7 +45,7 @@ export interface GitResult extends GitExit {
 interface GitProcess {
   /** Git waits until this is read. */
   readonly stdout: Readable;
-  /** Settles when the process has ended. Rejects if git could not be started, or with the reason that was given to `end`. */
+  /** Settles when the process has ended. Rejects with the reason that was given to `end`. */
   readonly exited: Promise<GitExit>;
   readonly end: (reason: unknown) => void;
 }
@@ -64,7 +65,7 @@ export function createGitRunner(options: GitRunnerOptions) {
       const chunks: Buffer[] = [];
       const take = onOutput ?? ((chunk: Buffer): void => void chunks.push(chunk));
       const limit = command.maxOutputBytes ?? (onOutput === undefined ? maxCollectedBytes : Number.POSITIVE_INFINITY);
-      const { stdout, exited, end } = startGit(options, command, signal);
+      const { stdout, exited, end } = await startGit(options, command, signal);
       let bytes = 0;
       stdout.on('data', (chunk: Buffer) => {
         if (stdout.destroyed) return;
@@ -81,7 +82,7 @@ export function createGitRunner(options: GitRunnerOptions) {
     },
     /** Yields git's output, then calls `checkExit` with git's exit. If the output is not read to its end, git is killed. */
     async *stream(command: GitCommand, signal: AbortSignal, checkExit: (exit: GitExit) => void): AsyncGenerator<Buffer> {
-      const { stdout, exited, end } = startGit(options, command, signal);
+      const { stdout, exited, end } = await startGit(options, command, signal);
       // Handled below. If reading fails, that error is thrown instead.
       exited.catch(() => null);
       try {
@@ -97,13 +98,15 @@ export function createGitRunner(options: GitRunnerOptions) {
 
 const maxStderr = 4096;
 
-/** Throws the signal's reason if it has already fired. */
-function startGit(options: GitRunnerOptions, command: GitCommand, signal: AbortSignal): GitProcess {
+/** Rejects if git can't be started, or with the signal's reason if it has already fired. */
+async function startGit(options: GitRunnerOptions, command: GitCommand, signal: AbortSignal): Promise<GitProcess> {
   signal.throwIfAborted();
   const { binary, provider, ownSession = false } = options;
   const { args, folder, input, onStderr } = command;
   const environment = { ...cleanEnvironment(), GIT_DIR: folder, ...options.environment, ...command.environment };
-  const child = spawn(binary, args, { cwd: folder, env: environment, detached: ownSession });
+  const child = await spawned(spawn(binary, args, { cwd: folder, env: environment, detached: ownSession })).catch((error: Error) => {
+    throw cannotStart(provider, error);
+  });
   let problem: { readonly reason: unknown } | null = null;
   const end = (reason: unknown): void => {
     problem ??= { reason };
@@ -114,6 +117,8 @@ function startGit(options: GitRunnerOptions, command: GitCommand, signal: AbortS
   };
   const onAbort = (): void => end(signal.reason);
   signal.addEventListener('abort', onAbort, { once: true });
+  // The signal may have fired while git was started.
+  if (signal.aborted) onAbort();
 
   // Git may exit before it has read all input. Its exit code shows whether that is an error.
   child.stdin.on('error', () => undefined);
@@ -130,10 +135,6 @@ function startGit(options: GitRunnerOptions, command: GitCommand, signal: AbortS
       if (problem === null) resolve({ code, signal: killedBy, stderr });
       else reject(problem.reason);
     };
-    child.on('error', (error) => {
-      problem ??= { reason: cannotStart(provider, error) };
-      if (child.pid === undefined) settle(null, null);
-    });
     child.on('close', settle);
   });
   return { stdout: child.stdout, exited, end };

@@ -4,6 +4,7 @@ import { Agent, type AgentOptions, type ClientRequestArgs } from 'node:http';
 import { Duplex } from 'node:stream';
 import type { Failure } from '../../../domain/failure.ts';
 import { createSemaphore } from '../../shared/semaphore.ts';
+import { spawned } from '../../shared/spawned.ts';
 import { errorCode } from '../../shared/system-errors.ts';
 import { misconfigured, unavailable } from './engine.ts';
 
@@ -39,8 +40,10 @@ export class SshAgent extends Agent {
   async #connectInTurn(done: Done): Promise<void> {
     try {
       await this.#logins.use(this.#destroyed.signal, async () => {
-        const socket = new SshSocket(spawn('ssh', this.#arguments, { stdio: 'pipe' }));
+        const socket = new SshSocket(await spawned(spawn('ssh', this.#arguments, { stdio: 'pipe' })).catch(cannotStart));
         done(null, socket);
+        // The agent destroys only the sockets that it has.
+        if (this.#destroyed.signal.aborted) socket.destroy();
         const over = { signal: AbortSignal.timeout(longestLoginMs) };
         await Promise.race([once(socket, 'connect', over), once(socket, 'close', over)]).catch(() => {});
       });
@@ -53,6 +56,11 @@ export class SshAgent extends Agent {
     this.#destroyed.abort(new Error('the connection to the engine is closed'));
     super.destroy();
   }
+}
+
+function cannotStart(error: unknown): never {
+  if (errorCode(error) === 'ENOENT') throw misconfigured('this machine has no ssh command; install an OpenSSH client', error);
+  throw unavailable('ssh could not be started', error);
 }
 
 const maxMessages = 16_384;
@@ -73,11 +81,6 @@ class SshSocket extends Duplex {
       if (messages.length >= maxMessages) return;
       messages = (messages + text).slice(0, maxMessages);
       if (/^Authenticated to /m.test(messages)) this.#connected();
-    });
-    child.on('error', (error) => {
-      const isAbsent = errorCode(error) === 'ENOENT';
-      const reason = isAbsent ? 'this machine has no ssh command; install an OpenSSH client' : 'ssh could not be started';
-      this.destroy(isAbsent ? misconfigured(reason, error) : unavailable(reason, error));
     });
     // If the process ends without output, the reason is in its messages, not in the errors of its streams.
     child.on('close', (code) => {

@@ -1,9 +1,9 @@
 import { spawn, type ChildProcessByStdio } from 'node:child_process';
-import { once } from 'node:events';
 import { stat } from 'node:fs/promises';
 import { constants } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
 import { sentenceOf } from '../../shared/failure-sentences.ts';
+import { spawned } from '../../shared/spawned.ts';
 import { errorCode } from '../../shared/system-errors.ts';
 import { inputStream, outputStream } from '../execution-streams.ts';
 import { resolveCommand } from './command.ts';
@@ -25,9 +25,8 @@ export async function spawnCommand(
   }
   const [program, ...args] = resolved.command;
   try {
-    const child = spawn(program, args, { cwd, env, argv0: command[0], detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
-    await once(child, 'spawn');
-    return child;
+    const options = { cwd, env, argv0: command[0], detached: true } as const;
+    return await spawned(spawn(program, args, { ...options, stdio: ['pipe', 'pipe', 'pipe'] }));
   } catch (error) {
     const reason = refusals[errorCode(error) ?? ''];
     if (reason === undefined) throw error;

@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Failure } from '../../../domain/failure.ts';
 import { raceSignal } from '../../../ports/abort-signals.ts';
 import type { ExecutionStart } from '../../../ports/sandbox-executions.ts';
 import type { ExecutionRequest } from '../../../ports/sandbox-runtime.ts';
+import { spawned } from '../../shared/spawned.ts';
 import type { ExecutionHost, HostExecution, KeptFile, Supervise } from '../execution-host.ts';
 import { refusedExecution, whyUnrunnable } from '../execution-streams.ts';
 import { sandboxPath } from '../sandbox-path.ts';
@@ -114,8 +114,8 @@ export class ProcessExecutionHost implements ExecutionHost {
 
   async run(_id: string, [program = '', ...args]: readonly string[], signal: AbortSignal): Promise<HostExecution> {
     signal.throwIfAborted();
-    const child = spawn(program, args, { cwd: '/', env: passedEnvironment(), detached: true, stdio: ['pipe', 'pipe', 'ignore'] });
-    await once(child, 'spawn');
+    const options = { cwd: '/', env: passedEnvironment(), detached: true } as const;
+    const child = await spawned(spawn(program, args, { ...options, stdio: ['pipe', 'pipe', 'ignore'] }));
     const isOver = (): boolean => child.exitCode !== null || child.signalCode !== null;
     const script = childExecution(child, async () => void (isOver() || process.kill(-(child.pid ?? 0), 'SIGKILL')));
     this.#keep(script, null);

@@ -6,6 +6,7 @@ import { Socket } from 'node:net';
 import { Failure } from '../../../domain/failure.ts';
 import { explained, type Reason } from '../../../domain/reason.ts';
 import type { Progress, SandboxLaunch } from '../../../ports/sandbox-runtime.ts';
+import { spawned } from '../../shared/spawned.ts';
 import { errorCode } from '../../shared/system-errors.ts';
 import { readStart } from '../shell-functions.ts';
 import { environmentVariable, passedEnvironment, resolveCommand, sandboxEnvironment } from './command.ts';
@@ -152,8 +153,7 @@ const limitMs = 10_000;
  * command. Rejects with a system error if it can't be started.
  */
 async function spawnLauncher(args: readonly string[], options: SpawnOptions): Promise<ChildProcess> {
-  const child = spawn('/bin/sh', args, options);
-  await once(child, 'spawn');
+  const child = await spawned(spawn('/bin/sh', args, options));
   const decided = child.stdio[3];
   if (!(decided instanceof Socket)) throw new TypeError('the launcher has no descriptor 3');
   try {
