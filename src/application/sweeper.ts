@@ -104,10 +104,11 @@ export class Sweeper {
 
   #enqueueDue(records: readonly Sandbox[], observed: ReadonlyMap<string, ObservedSandbox> | null): void {
     const { runtime, sandboxReconciler, clock, logger } = this.#deps;
+    const { watchedSince } = sandboxReconciler;
     for (const record of records) {
       const found = observed === null ? null : (observed.get(record.instanceId) ?? absentSandbox(record.instanceId));
       try {
-        const step = nextSandboxStep(record, found, clock.now(), { canFreeze: runtime.capabilities.freeze });
+        const step = nextSandboxStep(record, found, clock.now(), { canFreeze: runtime.capabilities.freeze, watchedSince });
         if (step.kind === 'none') sandboxReconciler.watch(record);
         else sandboxReconciler.enqueueDue(record.id, step.kind);
       } catch (error) {

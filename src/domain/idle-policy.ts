@@ -40,12 +40,16 @@ export function expiresAt(sandbox: Sandbox): number | null {
   return endOfLife(sandbox)?.at ?? null;
 }
 
-/** Returns when something becomes due for the sandbox without a request, in milliseconds since the epoch; null for never. */
-export function nextDueAt(sandbox: Sandbox): number | null {
+/**
+ * Returns when something becomes due for the sandbox without a request, in milliseconds since the epoch; null for never. `watchedSince` is
+ * when this server began to watch.
+ */
+export function nextDueAt(sandbox: Sandbox, watchedSince: number): number | null {
   if (sandbox.deletedAt !== null) return null;
   const isStarting = sandbox.status === 'STARTING' || sandbox.status === 'RESUMING';
   // When an action is due does not depend on what the runtime can do.
-  const times = [nextIdleAction(sandbox, true)?.at ?? null, isStarting ? readyDeadline(sandbox) : null].filter((at) => at !== null);
+  const deadline = isStarting ? readyDeadline(sandbox, watchedSince) : null;
+  const times = [nextIdleAction(sandbox, true)?.at ?? null, deadline].filter((at) => at !== null);
   return times.length === 0 ? null : Math.min(...times);
 }
 

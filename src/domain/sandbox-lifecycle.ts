@@ -136,12 +136,10 @@ function reasonBefore({ statusReason }: Sandbox): Reason | null {
   return statusReason?.code === 'still_running' ? statusReason.before : statusReason;
 }
 
-/** Returns when the start or resumption is too late, in milliseconds since the epoch; null if its time limit has not begun. */
-export function readyDeadline({ startingSince, spec }: Sandbox): number | null {
-  return startingSince === null ? null : startingSince + spec.ready.withinMs;
-}
-
-export function isTooLate(sandbox: Sandbox, now: number): boolean {
-  const deadline = readyDeadline(sandbox);
-  return deadline !== null && now >= deadline;
+/**
+ * Returns when the start or resumption is too late, in milliseconds since the epoch; null if its time limit has not begun. A limit that
+ * began before `watchedSince`, in an earlier server, does not count: while no server runs, nobody notices that the sandbox is ready.
+ */
+export function readyDeadline({ startingSince, spec }: Sandbox, watchedSince: number): number | null {
+  return startingSince === null || startingSince < watchedSince ? null : startingSince + spec.ready.withinMs;
 }

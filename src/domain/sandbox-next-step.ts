@@ -3,7 +3,7 @@ import { dueEndOfLife, dueIdleAction, dueTimeoutPause } from './idle-policy.ts';
 import { isQuarantined } from './quarantine.ts';
 import type { Reason } from './reason.ts';
 import {
-  applyTransition, beginStartTimeLimit, clearStillRunning, isTooLate, markDeleted, mayTryAgain, nextVersion, type SandboxTransition,
+  applyTransition, beginStartTimeLimit, clearStillRunning, markDeleted, mayTryAgain, nextVersion, readyDeadline, type SandboxTransition,
   stopFrozen, type TransitionChange,
 } from './sandbox-lifecycle.ts';
 import type { ObservedSandbox, PauseKind, Sandbox } from './sandbox.ts';
@@ -33,6 +33,8 @@ export interface StepCircumstances {
   readonly isInUse?: boolean;
   /** True if the sandbox was run again just now, so a stopped one has ended again. Default: false. */
   readonly rerun?: boolean;
+  /** When this server began to watch, in milliseconds since the epoch. Default: before the start or resumption. */
+  readonly watchedSince?: number;
 }
 
 /** Decides the next step from the record and the report of the runtime (null if it does not answer). Pure and total. */
@@ -40,7 +42,7 @@ export function nextSandboxStep(
   sandbox: Sandbox,
   observed: ObservedSandbox | null,
   now: number,
-  { canFreeze = true, isInUse = false, rerun = false }: StepCircumstances = {},
+  { canFreeze = true, isInUse = false, rerun = false, watchedSince = 0 }: StepCircumstances = {},
 ): SandboxStep {
   if (sandbox.deletedAt !== null) {
     if (observed === null) return none;
@@ -49,10 +51,11 @@ export function nextSandboxStep(
   }
   const end = dueEndOfLife(sandbox, now);
   if (end !== null) return writeStep(markDeleted(sandbox, end.reason, now), 'skep');
-  if (observed === null) return whileRuntimeIsSilent(sandbox, now);
+  const deadline = readyDeadline(sandbox, watchedSince);
+  if (observed === null) return whileRuntimeIsSilent(sandbox, now, deadline);
   switch (sandbox.status) {
     case 'STARTING':
-      return whileStarting(sandbox, observed, now);
+      return whileStarting(sandbox, observed, now, deadline);
     case 'RUNNING':
       return whileRunning(sandbox, observed, now, canFreeze, isInUse);
     case 'PAUSING':
@@ -60,7 +63,7 @@ export function nextSandboxStep(
     case 'PAUSED':
       return whilePaused(sandbox, observed, now, canFreeze);
     case 'RESUMING':
-      return whileResuming(sandbox, observed, now, rerun);
+      return whileResuming(sandbox, observed, now, deadline, rerun);
     case 'ERROR':
     case 'MISSING':
       // A sandbox in quarantine that is gone is of no use.
@@ -80,19 +83,19 @@ function pauseKindFor({ pauseKind }: Sandbox, canFreeze: boolean): PauseKind {
   return canFreeze ? (pauseKind ?? 'freeze') : 'stop';
 }
 
-function whileRuntimeIsSilent(sandbox: Sandbox, now: number): SandboxStep {
+function whileRuntimeIsSilent(sandbox: Sandbox, now: number, deadline: number | null): SandboxStep {
   if (sandbox.status !== 'STARTING' && sandbox.status !== 'RESUMING') return none;
   // The time limit begins without a start slot, so a runtime that never answers cannot block the start for ever.
-  if (sandbox.startingSince === null) return writeStep(beginStartTimeLimit(sandbox, now, { code: 'runtime_silent' }), null);
-  return isTooLate(sandbox, now) ? tooLateStep(sandbox, { code: 'runtime_silent' }, now) : none;
+  if (deadline === null) return writeStep(beginStartTimeLimit(sandbox, now, { code: 'runtime_silent' }), null);
+  return now >= deadline ? tooLateStep(sandbox, { code: 'runtime_silent' }, now) : none;
 }
 
-function whileStarting(sandbox: Sandbox, observed: ObservedSandbox, now: number): SandboxStep {
+function whileStarting(sandbox: Sandbox, observed: ObservedSandbox, now: number, deadline: number | null): SandboxStep {
   if (observed.state === 'stopped' && !observed.endedFromOutside) {
     return failedStep(sandbox, observed.reason ?? { code: 'ended_while_starting' }, now, 'runtime');
   }
-  if (isTooLate(sandbox, now)) return tooLateStep(sandbox, sandbox.statusReason, now);
-  if (sandbox.startingSince === null) return { kind: 'take-start-slot' };
+  if (deadline === null) return beginStep(sandbox, observed, now);
+  if (now >= deadline) return tooLateStep(sandbox, sandbox.statusReason, now);
   switch (observed.state) {
     case 'absent':
     case 'created':
@@ -103,6 +106,12 @@ function whileStarting(sandbox: Sandbox, observed: ObservedSandbox, now: number)
     case 'running':
       return { kind: 'await-ready' };
   }
+}
+
+/** Begins the time limit. Processes that exist need no start slot to become ready or to continue. */
+function beginStep(sandbox: Sandbox, { state }: ObservedSandbox, now: number): SandboxStep {
+  const exist = state === 'running' || state === 'frozen';
+  return exist ? writeStep(beginStartTimeLimit(sandbox, now, sandbox.statusReason), null) : { kind: 'take-start-slot' };
 }
 
 function whileRunning(sandbox: Sandbox, observed: ObservedSandbox, now: number, canFreeze: boolean, isInUse: boolean): SandboxStep {
@@ -183,7 +192,9 @@ function clearStillRunningStep(sandbox: Sandbox, now: number): SandboxStep {
   return sandbox.statusReason?.code === 'still_running' ? writeStep(clearStillRunning(sandbox, now), null) : none;
 }
 
-function whileResuming(sandbox: Sandbox, observed: ObservedSandbox, now: number, rerun: boolean): SandboxStep {
+function whileResuming(
+  sandbox: Sandbox, observed: ObservedSandbox, now: number, deadline: number | null, rerun: boolean,
+): SandboxStep {
   if (observed.state === 'absent') return failedStep(sandbox, vanished, now, 'runtime');
   // A frozen sandbox reports no progress while it is resumed.
   const last = sandbox.pauseKind === 'freeze' ? null : sandbox.statusReason;
@@ -191,8 +202,8 @@ function whileResuming(sandbox: Sandbox, observed: ObservedSandbox, now: number,
     // A frozen sandbox was ready before, so no probe is needed, and it is never too late.
     return transitionStep(sandbox, 'ready', { now, reason: { code: 'processes_continued' } }, 'runtime');
   }
-  if (isTooLate(sandbox, now)) return tooLateStep(sandbox, last, now);
-  if (sandbox.startingSince === null) return { kind: 'take-start-slot' };
+  if (deadline === null) return beginStep(sandbox, observed, now);
+  if (now >= deadline) return tooLateStep(sandbox, last, now);
   if (observed.state === 'running') return { kind: 'await-ready' };
   if (observed.state === 'frozen') return { kind: 'resume' };
   if (rerun && !observed.endedFromOutside) return failedStep(sandbox, observed.reason ?? { code: 'ended_while_resuming' }, now, 'runtime');

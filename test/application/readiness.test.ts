@@ -47,6 +47,10 @@ describe('the last result of a readiness probe', () => {
     clock.advance(60_000);
     await boot().reconciler.start();
     await calm();
+    expect(await of(ids[0])).toMatchObject({ status: 'STARTING', statusReason: { code: 'probe_missed' } });
+    miss({ kind: 'answered', status: 404 });
+    clock.advance(10_000);
+    await calm();
     expect(await of(ids[0])).toMatchObject({ status: 'ERROR', statusReason: { code: 'not_ready_in_time', withinMs: 10_000, last: { code: 'probe_missed', miss: { kind: 'answered', status: 404 } } } });
   });
 

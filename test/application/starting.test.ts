@@ -101,26 +101,44 @@ describe('a start', () => {
     expect(engine.inspect(ids[0] ?? '').state).toBe('running');
   });
 
-  test('continues in the next process with the time that is left', async () => {
+  test('continues in the next process, in which its time limit begins anew with its start slot', async () => {
     const { engine, begin, ids, of, boot, shutdown, clock } = await started(3);
+    const statuses = async () => (await Promise.all(ids.map(of))).map((one) => one?.status ?? '').toSorted();
     engine.close('start');
     await begin();
     await shutdown();
     expect(engine.starting).toBe(0);
     const turns = await Promise.all(ids.map(async (id) => (await of(id))?.startingSince ?? null));
     expect(turns.map((at) => at !== null)).toEqual([true, true, false]);
-    clock.advance(6000);
+    clock.advance(60_000);
     const next = boot();
     await next.reconciler.start();
     await calm();
-    expect(await Promise.all(ids.slice(0, 2).map(async (id) => (await of(id))?.startingSince))).toEqual(turns.slice(0, 2));
-    clock.advance(4000);
+    clock.advance(9999);
     await calm();
-    expect((await Promise.all(ids.map(of))).map((one) => one?.status)).toEqual(['ERROR', 'ERROR', 'STARTING']);
+    expect(await statuses()).toEqual(['STARTING', 'STARTING', 'STARTING']);
+    clock.advance(1);
+    await calm();
+    // The one that waited for a slot has all its time left, also if it had a slot in the first process.
+    expect(await statuses()).toEqual(['ERROR', 'ERROR', 'STARTING']);
+    clock.advance(9999);
+    await calm();
     engine.open('start');
     await calm();
-    expect(await of(ids[2])).toMatchObject({ status: 'RUNNING' });
-    expect(engine.list().filter(({ state }) => state === 'running').map(({ id }) => id)).toEqual([ids[2]]);
+    expect(await statuses()).toEqual(['ERROR', 'ERROR', 'RUNNING']);
+    expect(engine.list().filter(({ state }) => state === 'running')).toHaveLength(1);
+  });
+
+  test('becomes RUNNING in the next process if its program was ready while no process ran, however long that was', async () => {
+    const { engine, begin, ids, of, boot, shutdown, clock } = await started(3);
+    engine.close('ready');
+    await begin();
+    await shutdown();
+    engine.open('ready');
+    clock.advance(3_600_000);
+    await boot().reconciler.start();
+    await calm();
+    expect((await Promise.all(ids.map(of))).map((one) => one?.status)).toEqual(['RUNNING', 'RUNNING', 'RUNNING']);
   });
 
   test('becomes ERROR after its time limit if the runtime does not answer, whichever call fails', async () => {
@@ -193,6 +211,23 @@ describe('a resume', () => {
     await sandboxes.pause('me', id, 'freeze');
     engine.restart();
     expect(await sandboxes.resume('me', id)).toMatchObject({ status: 'RUNNING', statusReason: { code: 'processes_restarted' } });
+  });
+
+  test('becomes RUNNING in the next process if its program was ready while no process ran, however long that was', async () => {
+    const { engine, begin, ids, sandboxes, of, boot, shutdown, clock } = await started();
+    await begin();
+    const id = ids[0] ?? '';
+    await sandboxes.pause('me', id, 'stop');
+    engine.close('ready');
+    void sandboxes.resume('me', id).catch(() => null);
+    await calm();
+    expect(await of(id)).toMatchObject({ status: 'RESUMING' });
+    await shutdown();
+    engine.open('ready');
+    clock.advance(3_600_000);
+    await boot().reconciler.start();
+    await calm();
+    expect(await of(id)).toMatchObject({ status: 'RUNNING', statusReason: { code: 'processes_restarted' } });
   });
 
   test('that crashes is an ERROR with the reason', async () => {

@@ -55,11 +55,12 @@ describe('the idle policy', () => {
   });
 
   test('counts the deadline of a start from its start slot', () => {
-    expect(nextDueAt(of({ status: 'STARTING', startingSince: 50 }))).toBe(1050);
-    expect(nextDueAt(of({ status: 'RESUMING', startingSince: 50 }))).toBe(1050);
-    expect(nextDueAt(of({ status: 'RUNNING', startingSince: 50, lastActiveAt: 100 }))).toBe(100 + 15 * minute);
-    expect(nextDueAt(of({ status: 'STARTING', spec: sandboxSpec({ id: 'y' }) }))).toBeNull();
-    expect(nextDueAt(of({ status: 'STARTING', startingSince: 50, deletedAt: 60 }))).toBeNull();
+    expect(nextDueAt(of({ status: 'STARTING', startingSince: 50 }), 0)).toBe(1050);
+    expect(nextDueAt(of({ status: 'RESUMING', startingSince: 50 }), 0)).toBe(1050);
+    expect(nextDueAt(of({ status: 'STARTING', startingSince: 50, spec: sandboxSpec({ id: 'y' }) }), 51)).toBeNull();
+    expect(nextDueAt(of({ status: 'RUNNING', startingSince: 50, lastActiveAt: 100 }), 0)).toBe(100 + 15 * minute);
+    expect(nextDueAt(of({ status: 'STARTING', spec: sandboxSpec({ id: 'y' }) }), 0)).toBeNull();
+    expect(nextDueAt(of({ status: 'STARTING', startingSince: 50, deletedAt: 60 }), 0)).toBeNull();
   });
 
   test.each([[null, 30_000], [20_000, 6666], [0, 100]])('an idle time of %s ms: activity is written every %i ms', (freezeAfterMs, everyMs) => {

@@ -116,6 +116,34 @@ describe('reconciliation', () => {
   });
 
 
+  test('ends a start or resumption as too late only after its whole time limit in the server that decides', () => {
+    fc.assert(
+      fc.property(sandboxes, fc.option(facts, { nil: null }), fc.nat(20_000), fc.nat(20_000), (sandbox, observed, now, watchedSince) => {
+        const step = nextSandboxStep(sandbox, observed, now, { watchedSince });
+        if (step.kind !== 'write' || step.to.statusReason?.code !== 'not_ready_in_time') return;
+        expect(sandbox.startingSince).toBeGreaterThanOrEqual(watchedSince);
+        expect(now - (sandbox.startingSince ?? now)).toBeGreaterThanOrEqual(spec.ready.withinMs);
+      }),
+      { numRuns: 5000 },
+    );
+  });
+
+  test('begins the time limit of an earlier server anew: with a start slot, or at once if the processes exist', () => {
+    const starting = of({ status: 'STARTING', statusReason: { code: 'starting_command' } });
+    const now = 6001;
+    const next = (sandbox: Sandbox, state: ObservedState) => nextSandboxStep(sandbox, found({ state, endedFromOutside: true }), now, { watchedSince: 6000 });
+    for (const state of ['absent', 'created', 'stopped'] as const) expect(next(starting, state)).toEqual({ kind: 'take-start-slot' });
+    expect(next(resume('stop'), 'stopped')).toEqual({ kind: 'take-start-slot' });
+    const begun = { startingSince: now };
+    for (const state of ['running', 'frozen'] as const) {
+      expect(next(starting, state)).toMatchObject({ kind: 'write', by: null, to: { ...begun, status: 'STARTING', statusReason: { code: 'starting_command' } } });
+    }
+    expect(next(resume('stop'), 'running')).toMatchObject({ kind: 'write', to: begun });
+    expect(next(resume('freeze'), 'frozen')).toMatchObject({ kind: 'write', to: begun });
+    expect(next(resume('freeze'), 'running')).toMatchObject({ to: { status: 'RUNNING' } });
+    expect(nextSandboxStep(starting, null, now, { watchedSince: 6000 })).toMatchObject({ kind: 'write', to: begun });
+  });
+
   test('pauses a RUNNING sandbox that was stopped outside Skep, and sets ERROR after a crash', () => {
     const running = of({ status: 'RUNNING' });
     expect(nextSandboxStep(running, fromOutside, 1)).toMatchObject({ by: 'runtime', to: { status: 'PAUSING', pauseKind: 'stop', statusReason: { code: 'ended_outside', cause: { code: 'host_restarted' } } } });
