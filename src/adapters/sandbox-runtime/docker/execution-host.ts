@@ -79,7 +79,8 @@ export class DockerExecutionHost implements ExecutionHost {
 
   async remove(id: string, executionId: string): Promise<void> {
     const obstacle = await this.#removeNow(id, executionId);
-    if (obstacle === null) return;
+    // Otherwise a removal that still waits would end a later execution with the same id.
+    if (obstacle === null) return this.#waitNoLonger(id, executionId);
     // Before any call to the engine, because the sandbox may run again meanwhile.
     if (obstacle === 'not running') this.#waiting.set(id, (this.#waiting.get(id) ?? new Set()).add(executionId));
     const kept = `${keptFolder}/${executionId}/kept`;

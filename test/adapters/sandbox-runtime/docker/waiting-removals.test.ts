@@ -48,6 +48,20 @@ describeWithDocker('The removal of an execution in a frozen Docker sandbox', () 
     await expect(runtime.executions.state(launch.id, 'first')).rejects.toMatchObject({ code: 'execution_not_found' });
   });
 
+  test('does not wait any longer if the execution is removed meanwhile', async () => {
+    const runtime = engine.open();
+    const launch = launchOf(sleeps);
+    await frozenWith(runtime, launch, 'same');
+    await runtime.executions.remove(launch.id, 'same');
+    vi.spyOn(DockerExecutionHost.prototype, 'finishRemovals').mockRejectedValueOnce(new Error('the engine does not answer'));
+    await runtime.resume(launch, never);
+    await runtime.executions.remove(launch.id, 'same');
+    await runtime.executions.start(launch.id, { executionId: 'same', command: ['sleep', '100000'], stdin: false, tty: null }, never);
+    await runtime.freeze(launch.id);
+    expect(await resume(runtime, launch)).toEqual([]);
+    expect(await runtime.executions.state(launch.id, 'same')).toMatchObject({ status: 'running' });
+  });
+
   test('is forgotten with the sandbox', async () => {
     const runtime = engine.open();
     const launch = launchOf(sleeps);
