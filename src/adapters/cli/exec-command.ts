@@ -6,6 +6,7 @@ import { type api, type Attachment, isFailure, type SkepClient } from '../../cli
 import { addVariable, variableHelp } from './arguments.ts';
 import { commandName } from '../../client/command-name.ts';
 import { loginShell } from '../../client/executions.ts';
+import { isTemporary } from '../../client/failures.ts';
 import {
   clientOf, CommandError, type Common, duplicateSignalMs, exitOnOutputError, followOptions, notice, olderNotice, print, subcommand, urlHelp,
 } from './console.ts';
@@ -117,7 +118,8 @@ async function executeAttached(client: SkepClient, sandboxId: string, command: r
   using forwarding = forwardInput(attaching, { interactive, tty }, leave);
   const [execution, attachment] = await Promise.all([starting, attaching]);
   await printOutput(attachment, forwarding.noteOutput).catch((error: unknown) => {
-    if (isFailure(error, 'unreachable', 'timed_out')) {
+    // The server is away, perhaps behind a proxy that answers. A lost connection to a server that answers does not come back.
+    if (isTemporary(error) && !isFailure(error, 'connection_lost')) {
       throw new CommandError(`${error.message} The command may still run. Later: ${commandName} logs ${sandboxId} ${execution.id}`);
     }
     leave(error);

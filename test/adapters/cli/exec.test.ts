@@ -113,9 +113,9 @@ test('a second Ctrl-C ends the client and its command if the server does not ans
 });
 
 /** Runs the executable with pipes, through a relay. */
-function throughRelay(url: string, args: readonly string[]) {
+function throughRelay(url: string, args: readonly string[], nodeOptions: readonly string[] = []) {
   const env = cleanEnv({ SKEP_API_KEY: world.keys.ann, SKEP_PUBLIC_URL: url });
-  const child = spawn(process.execPath, [executable, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, [...nodeOptions, executable, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   return { child, ended: Promise.all([buffer(child.stdout), text(child.stderr), once(child, 'close').then(([code]) => code as number | null)]) };
 }
 
@@ -143,6 +143,21 @@ test('a command is deleted if its output can not be read, for example because a 
   const [, stderr, code] = await throughRelay(relay.url, ['exec', sandbox.id, 'sleep']).ended;
   expect([stderr, code]).toEqual([expect.stringContaining('skep: The server answers, but no WebSocket opens.'), 1]);
   expect(items(await world.ann('GET', sandbox.path)).filter(({ status }) => status === 'running')).toEqual([]);
+});
+
+/** Time limits of the client end sooner: two minutes take four seconds. */
+const fastTime = ['--import', 'data:text/javascript,const now = performance.now.bind(performance); performance.now = () => 30 * now();'];
+
+test.each([
+  ['no server answers', { kind: 'lose' }],
+  ['a proxy does not reach the server', { kind: 'answer', status: 502, body: 'Bad Gateway' }],
+] as const)('a command continues if %s for too long, and the client says where its output is', async (_, mishap) => {
+  const relay = await startRelay(world.url);
+  relay.mishap = (target) => (/ticket|attach/.test(target) ? mishap : null);
+  const [, stderr, code] = await throughRelay(relay.url, ['exec', sandbox.id, 'sleep'], fastTime).ended;
+  const execution = items(await world.ann('GET', sandbox.path)).find(({ status }) => status === 'running');
+  expect([stderr, code]).toEqual([expect.stringContaining(`logs ${sandbox.id} ${String(execution?.['id'])}\n`), 1]);
+  await world.ann('DELETE', `${sandbox.path}/${String(execution?.['id'])}`);
 });
 
 test('a second signal ends a client whose start hangs', async () => {
