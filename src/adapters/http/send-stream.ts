@@ -51,14 +51,16 @@ export async function sendStream(context: RequestContext, { parts, ends }: Strea
   }
   // The client sees that the request is accepted, although there is no data yet.
   response.flushHeaders();
-  using _ = onAbort(ends, () => {
-    if (response.writableLength > 0 || !isEvents) response.destroy();
-  });
   const heartbeat = setInterval(() => {
     if (isEvents && response.writableLength === 0) response.write(':\n\n');
   }, http.options.heartbeatMs ?? defaultHeartbeatMs);
   try {
-    await pipeline(parts instanceof ReadableStream ? nodeStreamOf(parts) : parts, response);
+    const sent = pipeline(parts instanceof ReadableStream ? nodeStreamOf(parts) : parts, response);
+    // Only now, because a pipeline into a response that has just been destroyed would never settle.
+    using _ = onAbort(ends, () => {
+      if (response.writableLength > 0 || !isEvents) response.destroy();
+    });
+    await sent;
   } catch (error) {
     if (!ends.aborted) throw error;
     response.destroy();
