@@ -84,18 +84,24 @@ function checkoutOf({ git, store, lease, request }: CheckoutJob, head: Head | nu
   const { failed } = providerFailures(request.provider);
   const held = new DisposableStack();
   held.defer(lease.release);
+  const ending = new AbortController();
   async function* parts(): AsyncGenerator<Uint8Array> {
     try {
-      yield* archiveParts(git, head, request, lease.exported, signal);
+      yield* archiveParts(git, head, request, lease.exported, ending.signal);
     } catch (error) {
       // The next checkout exports the commit from the mirror again.
-      if (lease.exported !== null && !signal.aborted) await store.discard(lease.exported);
+      if (lease.exported !== null && !ending.signal.aborted) await store.discard(lease.exported);
       throw isFailure(error) ? error : failed('the local copy of the repository could not be read', error);
     }
   }
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>({
     // The signal ends the archive here, because a pipe that gets a signal first waits until its last part is read.
-    start: (controller) => void held.use(onAbort(signal, () => controller.error(signal.reason))),
+    start: (controller) => void held.use(onAbort(signal, () => {
+      ending.abort(signal.reason);
+      controller.error(signal.reason);
+    })),
+    // Ends git also while it prints nothing. The pipe only ends it when its next part comes.
+    cancel: (reason) => ending.abort(reason),
   });
   // The pipe releases the lease also if nobody reads. A stream that pulls from `parts` would not begin before the first read.
   void ReadableStream.from(parts()).pipeTo(writable).catch(() => 'the reader has the failure').finally(() => held.dispose());

@@ -1,9 +1,9 @@
-import { readdir, readlink } from 'node:fs/promises';
+import { readdir, readlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { queryObjects } from 'node:v8';
 import { describe, expect, test } from 'vitest';
 import { until } from '../../../support/until.ts';
-import { commits, createScene, never, open, start, noProgress, type Scene } from './support.ts';
+import { commits, createScene, never, open, start, noProgress, type Scene, temporaryFolder } from './support.ts';
 
 /** Returns the number of processes whose working directory is below the folder. */
 async function processesIn(folder: string): Promise<number> {
@@ -74,6 +74,21 @@ describe('The git processes', () => {
       await leave(reader);
       await until(() => processesIn(scene.root), (count) => count === 0);
     }
+  });
+
+  test('of an archive are killed if the caller cancels it while they print nothing', async () => {
+    const scene = await createScene(commits(1));
+    const gitBinary = join(await temporaryFolder(), 'git');
+    await writeFile(gitBinary, '#!/bin/sh\ncase " $* " in *" archive "*) exec sleep 1000;; esac\nexec git "$@"\n', { mode: 0o755 });
+    const { archive } = await scene.mirror({ gitBinary }).checkOut(scene.request, noProgress, never);
+    const reader = archive.getReader();
+    const read = (async () => {
+      while (!(await reader.read()).done);
+    })();
+    await until(() => processesIn(scene.root), (count) => count === 1);
+    await reader.cancel();
+    await read;
+    await until(() => processesIn(scene.root), (count) => count === 0);
   });
 });
 
