@@ -1,6 +1,6 @@
 import type { ReasonOf } from './reason.ts';
 import { isPooled, type Sandbox } from './sandbox.ts';
-import { readyDeadline } from './sandbox-lifecycle.ts';
+import { mayTryAgain, readyDeadline } from './sandbox-lifecycle.ts';
 
 export interface IdleAction {
   readonly tier: 'freeze' | 'stop' | 'delete';
@@ -19,7 +19,8 @@ export function nextIdleAction(sandbox: Sandbox, canFreeze: boolean): DatedActio
 
 /** Returns the action that is due now; null if there is none. */
 export function dueIdleAction(sandbox: Sandbox, now: number, canFreeze: boolean): IdleAction | null {
-  const action = nextIdleAction(sandbox, canFreeze);
+  // After a jump of the time to an earlier one, the delay after a refusal is over, although `retryAt` is not.
+  const action = nextIdleAction(mayTryAgain(sandbox, now) ? { ...sandbox, refused: null } : sandbox, canFreeze);
   return action === null || now < action.at ? null : action;
 }
 

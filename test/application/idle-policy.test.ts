@@ -134,6 +134,17 @@ test('a refused idle pause is retried with back-off, and the record has the reas
   expect(engine.inspect(id).state).toBe('absent');
 });
 
+test('a refused idle pause is retried when the time of the machine is set back, and until then the record has the reason', async () => {
+  const { clock, engine, sandboxes, faults, id, pass } = await running();
+  faults.plan(...Array.from({ length: 6 }, () => ({ call: 'freeze', what: 'unavailable' as const, when: 'before' as const })));
+  for (let seconds = 0; seconds < 33; seconds += 1) await pass(1000);
+  expect(await sandboxes.get('me', id)).toMatchObject({ status: 'RUNNING', statusReason: { code: 'failure' }, refused: { times: 6 } });
+  clock.jump(-20_000);
+  await pass(1000);
+  expect(await sandboxes.get('me', id)).toMatchObject({ status: 'PAUSED' });
+  expect(engine.inspect(id).state).toBe('frozen');
+});
+
 test('a refused pause leaves no reason once it is not repeated', async () => {
   const { sandboxes, faults, id, pass } = await running();
   faults.plan({ call: 'freeze', what: 'unavailable', when: 'before' });
