@@ -104,7 +104,7 @@ export class Sweeper {
 
   #enqueueDue(records: readonly Sandbox[], observed: ReadonlyMap<string, ObservedSandbox> | null): void {
     const { runtime, sandboxReconciler, clock, logger } = this.#deps;
-    const { watchedSince } = sandboxReconciler;
+    const watchedSince = sandboxReconciler.watchedSince();
     for (const record of records) {
       const found = observed === null ? null : (observed.get(record.instanceId) ?? absentSandbox(record.instanceId));
       try {

@@ -141,6 +141,20 @@ describe('a start', () => {
     expect((await Promise.all(ids.map(of))).map((one) => one?.status)).toEqual(['RUNNING', 'RUNNING', 'RUNNING']);
   });
 
+  test('is only as late as its time limit says, if the time of the machine was set back before it', async () => {
+    const { engine, begin, ids, of, clock } = await started();
+    engine.close('ready');
+    clock.jump(-3_600_000);
+    await begin();
+    expect(engine.calls.start).toBe(1);
+    clock.advance(9999);
+    await calm();
+    expect((await of(ids[0]))?.status).toBe('STARTING');
+    clock.advance(1);
+    await calm();
+    expect(await of(ids[0])).toMatchObject({ status: 'ERROR', statusReason: { code: 'not_ready_in_time' } });
+  });
+
   test('becomes ERROR after its time limit if the runtime does not answer, whichever call fails', async () => {
     for (const call of ['inspect', 'provide', 'start']) {
       const { refuse, begin, ids, of, pass, reconciler } = await started();

@@ -43,12 +43,11 @@ export class SandboxReconciler {
   readonly #listeners = new Set<(reconciled: Reconciled) => void>();
   readonly #backOff: BackOff;
   readonly #closing = new AbortController();
-  /** When this server began to watch, in milliseconds since the epoch. */
-  readonly watchedSince: number;
+  #watchedSince: number;
 
   constructor(deps: SandboxReconcilerDeps) {
     this.#deps = deps;
-    this.watchedSince = deps.clock.now();
+    this.#watchedSince = deps.clock.now();
     this.#backOff = new BackOff(deps.clock);
     this.#timers = new KeyedTimers(deps.clock, (id) => this.enqueue(id));
     this.#runs = new KeyedWorker((id, run, earlier) => this.#run(id, run, earlier?.failure ?? null));
@@ -83,9 +82,18 @@ export class SandboxReconciler {
     });
   }
 
+  /**
+   * Returns when this server began to watch, in milliseconds since the epoch. If the machine's time is set back, what begins then must
+   * count as begun in this server, so this is never after the present time.
+   */
+  watchedSince(): number {
+    this.#watchedSince = Math.min(this.#watchedSince, this.#deps.clock.now());
+    return this.#watchedSince;
+  }
+
   /** Reconciles the sandbox when its next rule becomes due. */
   watch(sandbox: Sandbox): void {
-    this.#timers.set(sandbox.id, nextDueAt(sandbox, this.watchedSince));
+    this.#timers.set(sandbox.id, nextDueAt(sandbox, this.watchedSince()));
   }
 
   /** Calls the listener after each run. Returns a function that removes the listener. */
@@ -112,9 +120,9 @@ export class SandboxReconciler {
   }
 
   async #run(id: string, run: KeyedRun, earlier: AnyFailure | null): Promise<Reconciled> {
-    using steps = new SandboxSteps(this.#deps, run, this.#closing.signal, this.watchedSince);
+    using steps = new SandboxSteps(this.#deps, run, this.#closing.signal, () => this.watchedSince());
     const reconciled = await this.#takeSteps(id, run, steps, earlier);
-    this.#timers.set(id, reconciled.sandbox === null ? null : nextDueAt(reconciled.sandbox, this.watchedSince));
+    this.#timers.set(id, reconciled.sandbox === null ? null : nextDueAt(reconciled.sandbox, this.watchedSince()));
     if (reconciled.failure === null) for (const step of [...runtimeSteps, 'take-start-slot']) this.#backOff.succeeded(`${id} ${step}`);
     for (const listener of this.#listeners) listener(reconciled);
     return reconciled;
@@ -175,7 +183,7 @@ export class SandboxReconciler {
     const inUse = seemsIdle && (await isInUse(this.#deps, sandbox));
     const inspected = known ?? (await runtime.inspect(sandbox.instanceId).catch(returnFailure));
     const observed = isFailure(inspected) ? null : inspected;
-    const circumstances = { canFreeze, isInUse: inUse, rerun: attempted.has('resume'), watchedSince: this.watchedSince };
+    const circumstances = { canFreeze, isInUse: inUse, rerun: attempted.has('resume'), watchedSince: this.watchedSince() };
     const step = nextSandboxStep(sandbox, observed, clock.now(), circumstances);
     return isFailure(inspected) && step.kind === 'none' ? inspected : { ...step, observed };
   }

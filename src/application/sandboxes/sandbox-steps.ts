@@ -30,11 +30,11 @@ export class SandboxSteps implements Disposable {
   readonly #deps: SandboxReconcilerDeps;
   readonly #run: KeyedRun;
   readonly #closing: AbortSignal;
-  readonly #watchedSince: number;
+  readonly #watchedSince: () => number;
   #startSlot: StartSlot | null = null;
 
-  /** `closing` fires when this process ends. `watchedSince` is when it began to watch, in milliseconds since the epoch. */
-  constructor(deps: SandboxReconcilerDeps, run: KeyedRun, closing: AbortSignal, watchedSince: number) {
+  /** `closing` fires when this process ends. `watchedSince` is that of the reconciler. */
+  constructor(deps: SandboxReconcilerDeps, run: KeyedRun, closing: AbortSignal, watchedSince: () => number) {
     this.#deps = deps;
     this.#run = run;
     this.#closing = closing;
@@ -165,7 +165,7 @@ export class SandboxSteps implements Disposable {
     const { sandbox } = progress;
     const { ownerId, startingSince } = sandbox;
     progress.report({ code: 'waiting_for_start_slot' });
-    const priority = startingSince !== null && startingSince < this.#watchedSince ? 'interrupted' : 'requested';
+    const priority = startingSince !== null && startingSince < this.#watchedSince() ? 'interrupted' : 'requested';
     return this.#deps.startQueue.take(ownerId, isPooled(sandbox) ? 'pool' : priority, signal);
   }
 
@@ -212,7 +212,7 @@ export class SandboxSteps implements Disposable {
   /** Returns a signal that fires when the start or resumption of the sandbox is too late. */
   #timeoutOfStart(sandbox: Sandbox): ReturnType<typeof timeout> {
     const { clock } = this.#deps;
-    return timeout(clock, Math.max(0, (readyDeadline(sandbox, this.#watchedSince) ?? Number.MAX_SAFE_INTEGER) - clock.now()));
+    return timeout(clock, Math.max(0, (readyDeadline(sandbox, this.#watchedSince()) ?? Number.MAX_SAFE_INTEGER) - clock.now()));
   }
 
   #launchOf(sandbox: Sandbox): SandboxLaunch {
