@@ -73,8 +73,9 @@ class PortRequests implements Proxy {
   readonly handleUpgrade: Proxy['handleUpgrade'] = (request, socket, head) => void this.#upgrade(request, socket, head);
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const visit = this.#visitOf(request);
+    let visit: Visit | null = null;
     try {
+      visit = this.#visitOf(request);
       if (this.#isDraining) throw shuttingDown;
       if (visit === null) throw new HttpProblem('not_found', {});
       const redirect = await this.#redirectOf(request, visit);
@@ -93,9 +94,10 @@ class PortRequests implements Proxy {
     socket.once('finish', () => socket.destroy());
     this.#sockets.add(socket);
     socket.once('close', () => this.#sockets.delete(socket));
-    const visit = this.#visitOf(request);
+    let visit: Visit | null = null;
     const refuse = (error: unknown): void => writeResponse(socket, this.#responseTo(request, error, visit));
     try {
+      visit = this.#visitOf(request);
       const isWebSocket = request.method === 'GET' && isWebSocketRequest(request);
       if (isWebSocket && this.#isDraining) throw shuttingDown;
       if (!isWebSocket || visit === null) throw new HttpProblem('not_found', {});

@@ -23,7 +23,7 @@ export function readConfig(env: NodeJS.ProcessEnv): SkepConfig {
   };
   const ofSchema = problemsIn(configSchema, values);
   const comparable = comparableSettings(values, ofSchema);
-  const appKey = readPrivateKey(comparable?.github_app_key_file);
+  const appKey = comparable?.git_providers.includes('github') === true ? readPrivateKey(comparable.github_app_key_file) : null;
   const problems = [...ofSchema, ...(comparable === null ? [] : settingConflicts(comparable, appKey))];
   const isInFile = ({ path: [key = ''] }: FieldProblem): boolean =>
     Object.hasOwn(file.keys, key) && given.every((setting) => setting.key !== key);
