@@ -57,9 +57,13 @@ async function checkParts(config: SkepConfig, env: NodeJS.ProcessEnv): Promise<r
       found.push(finding('check_failed', { part, reason: codeOfError(error), detail: explain(error) }));
     }
   };
+  const { inspectSqlite, requireWritable } = await import('../../adapters/store/sqlite/index.ts');
+  // Checked apart: the store on a full disk is still in use.
   await check('store', async () => {
-    const { inspectSqlite, requireWritable } = await import('../../adapters/store/sqlite/index.ts');
     requireWritable(config.dataDir);
+    return [];
+  });
+  await check('store', async () => {
     const warnings: Finding[] = [];
     const contents = await inspectSqlite(config.dataDir, {
       warn: ({ code, dataDir }) => warnings.push(finding(code === 'log_lost' ? 'store_log_lost' : 'store_lost', { dataDir })),
