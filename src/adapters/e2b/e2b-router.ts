@@ -111,7 +111,12 @@ interface Access extends ServiceCall {
 async function accessOf(context: RequestContext, form: Form, userOfQuery = ''): Promise<Access> {
   const { request, skep } = context;
   const id = headerOf(request, 'e2b-sandbox-id') ?? '';
-  const digest = digestFromToken(skep, id, headerOf(request, 'x-access-token') ?? '');
+  const token = headerOf(request, 'x-access-token') ?? '';
+  if (id === '' && token !== '') {
+    const advice = "E2B's package for JavaScript needs version 2.14 or newer.";
+    throw new ConnectError('invalid_argument', `The request does not name its sandbox (E2b-Sandbox-Id). ${advice}`);
+  }
+  const digest = digestFromToken(skep, id, token);
   if (digest === null) throw new Failure('unauthorized', {});
   const authorization = headerOf(request, 'authorization');
   const user = authorization === null ? '' : Buffer.from(authorization.replace(/^Basic /i, ''), 'base64').toString().replace(/:.*$/s, '');

@@ -69,6 +69,7 @@ describe('the API for E2B clients', () => {
   test.each([
     ['no token', {}, 'unauthenticated'],
     ['a token of another sandbox', { 'X-Access-Token': 'a'.repeat(64) }, 'unauthenticated'],
+    ['no id of a sandbox', { 'E2b-Sandbox-Id': '' }, 'invalid_argument'],
     ['the id of another sandbox', { 'E2b-Sandbox-Id': 'sb-other' }, 'unauthenticated'],
     ['a user name', { Authorization: `Basic ${Buffer.from('root:').toString('base64')}` }, 'invalid_argument'],
   ])('refuses a request with %s', async (what, headers, code) => {
