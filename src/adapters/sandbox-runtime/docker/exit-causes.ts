@@ -65,8 +65,11 @@ const endingSignals = new Set(['2', '3', '9', '15', '37']);
 /** A request from before the connection may still end a program for this long. */
 const pendingMs = 30_000;
 
-/** How late the event of a known end, or of what caused it, may arrive. */
+/** How late the event of a known end may arrive. */
 const behindMs = 2_000;
+
+/** How long after the end the engine may notice that memory was the cause. Each SIGKILL of a limited sandbox is known this much later. */
+const memoryBehindMs = 100;
 
 /** Keeps the engine's events about the present run of each container: from its last start to its end. */
 export class RunEvents {
@@ -81,7 +84,7 @@ export class RunEvents {
     if (action === 'oom') run.outOfMemory.resolve(true);
     if (action === 'die' || action === 'destroy') {
       run.isOver = true;
-      setTimeout(() => run.outOfMemory.resolve(false), behindMs).unref();
+      setTimeout(() => run.outOfMemory.resolve(false), memoryBehindMs).unref();
       run.died.resolve();
     }
     if (action === 'destroy') this.#runs.delete(containerId);
