@@ -12,7 +12,7 @@ const recordOf = rowReader<ApiKeyRecord, RowOf<ApiKeyRecord>>({
 const loginCodeOf = rowReader<LoginCode, RowOf<LoginCode>>({ access: enumReader(keyAccesses) });
 
 export function createApiKeyStore(db: Db): ApiKeyStore {
-  const byHash = compiledOnce(db, (hash) => db.selectFrom('api_keys').selectAll().where('hash', '=', hash));
+  const byHash = compiledOnce(db, ({ hash }: { hash: string }) => db.selectFrom('api_keys').selectAll().where('hash', '=', hash));
   return {
     insert: async (key) =>
       db.transaction().execute(async (trx) => {
@@ -28,7 +28,7 @@ export function createApiKeyStore(db: Db): ApiKeyStore {
       }),
 
     findByHash: async (hash) => {
-      const row = await byHash(hash);
+      const [row] = await byHash({ hash });
       return row === undefined ? null : recordOf(row);
     },
 

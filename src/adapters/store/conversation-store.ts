@@ -24,7 +24,7 @@ import { touchIfRunning } from './sandbox-store.ts';
 
 export function createConversationStore(db: Db, log: EventLog, onDamaged?: DamageListener): ConversationStore {
   const all = db.selectFrom('conversations').selectAll();
-  const byId = compiledOnce(db, (id) => all.where('id', '=', id));
+  const byId = compiledOnce(db, ({ id }: { id: string }) => all.where('id', '=', id));
 
   return {
     replace: (conversation, events = [], claim, activeAt) => replaceConversation(log, conversation, events, claim, activeAt),
@@ -47,7 +47,7 @@ export function createConversationStore(db: Db, log: EventLog, onDamaged?: Damag
       }),
 
     find: async (id) => {
-      const row = await byId(id);
+      const [row] = await byId({ id });
       return row === undefined ? null : conversationOf(row);
     },
 

@@ -1,4 +1,6 @@
-import { type Compilable, type RawBuilder, type SelectQueryBuilder, sql, type UpdateQueryBuilder, type UpdateResult } from 'kysely';
+import {
+  type Compilable, type CompiledQuery, type RawBuilder, type SelectQueryBuilder, sql, type UpdateQueryBuilder, type UpdateResult,
+} from 'kysely';
 import type { LimitReached } from '../../domain/admission-limits.ts';
 import { camelCase, type SnakeCase, snakeCase } from '../shared/snake-case.ts';
 import { type ClaimRow, type Database, type Db, storeUnavailable } from './database.ts';
@@ -83,10 +85,22 @@ export function rowReader<T extends object, R extends RowOf<T>>(
   };
 }
 
-/** Compiles a query with one parameter once, because compiling takes as long as running it. Returns a function that gets the first row. */
-export function compiledOnce<R>(db: Db, build: (placeholder: string) => Compilable<R>): (text: string) => Promise<R | undefined> {
-  const query = build('').compile();
-  return async (text) => (await db.executeQuery<R>({ ...query, parameters: [text] })).rows[0];
+/**
+ * Compiles a query once for each combination of given values: compiling takes as long as running it. `build` gets a placeholder for each
+ * given value, so it may only pass it to the query or check that it is there, and must add no other parameter. Returns a function that
+ * gets the rows.
+ */
+export function compiledOnce<R, V extends object>(db: Db, build: (placeholders: V) => Compilable<R>): (values: V) => Promise<R[]> {
+  const compiled = new Map<string, CompiledQuery<R>>();
+  return async (values) => {
+    const given: Readonly<Record<string, unknown>> = Object(values);
+    const names = Object.keys(given).filter((name) => given[name] !== undefined);
+    const combination = names.join(' ');
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kysely only keeps the placeholders, whatever their type
+    const query = compiled.get(combination) ?? build(Object.fromEntries(names.map((name) => [name, name])) as V).compile();
+    compiled.set(combination, query);
+    return (await db.executeQuery<R>({ ...query, parameters: query.parameters.map((name) => given[String(name)]) })).rows;
+  };
 }
 
 /** Returns a reader of a column with one of these values. The reader throws for any other text. */

@@ -1,6 +1,6 @@
 import { type RawBuilder, type Selectable, sql } from 'kysely';
 import type { SandboxCount } from '../../domain/limit-usage.ts';
-import { type Page, pageOf, type PageRequest } from '../../domain/page.ts';
+import { pageOf } from '../../domain/page.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import { quarantineOwner } from '../../domain/quarantine.ts';
 import { countsAsRunning, isPausedByRule } from '../../domain/sandbox-lifecycle.ts';
@@ -18,7 +18,8 @@ import { readSpec } from './stored-spec.ts';
 
 export function createSandboxStore(db: Db, log: EventLog, onDamaged?: DamageListener): SandboxStore {
   const all = db.selectFrom('sandboxes').selectAll();
-  const byId = compiledOnce(db, (id) => all.where('id', '=', id));
+  const byId = compiledOnce(db, ({ id }: { id: string }) => all.where('id', '=', id));
+  const search = compiledOnce(db, (values: SearchValues) => searchQuery(db, values));
 
   return {
     ...createSandboxWrites(log),
@@ -32,12 +33,12 @@ export function createSandboxStore(db: Db, log: EventLog, onDamaged?: DamageList
         .executeTakeFirst();
     },
 
-    find: async (id) => orNone(await byId(id)),
+    find: async (id) => firstOf(await byId({ id })),
 
     findMany: async (ids) => (ids.length === 0 ? [] : (await all.where('id', 'in', ids).execute()).map(sandboxOf)),
 
     findByInstance: async (instanceId) =>
-      orNone(await all.where('instance_id', '=', instanceId).orderBy('seq').limit(1).executeTakeFirst()),
+      firstOf(await all.where('instance_id', '=', instanceId).orderBy('seq').limit(1).execute()),
 
     pooled: async () => {
       const rows = await pooled(db).selectAll().orderBy('created_at').orderBy('id').execute();
@@ -51,7 +52,13 @@ export function createSandboxStore(db: Db, log: EventLog, onDamaged?: DamageList
       return (await running.orderBy('last_active_at').orderBy('id').limit(limit).execute()).map(sandboxOf);
     },
 
-    search: (scope, filter, page) => searchSandboxes(db, scope, filter, page),
+    search: async (scope, { status, specId, metadata, oldestFirst }, { after, limit }) => {
+      const rows = await search({
+        owner: scope ?? undefined, status, specId, metadata: metadata && JSON.stringify(metadata), oldestFirst: oldestFirst || undefined,
+        afterTime: after?.value, afterId: after?.id, limit: limit + 1,
+      });
+      return pageOf(rows.map(sandboxOf), limit, ({ createdAt, id }) => ({ value: createdAt, id }));
+    },
     countByStatus: (scope) => countSandboxes(db, scope),
     findFailedOrSlow: (scope, startingBefore, limit) => findFailedOrSlow(db, scope, startingBefore, limit),
 
@@ -61,18 +68,27 @@ export function createSandboxStore(db: Db, log: EventLog, onDamaged?: DamageList
   };
 }
 
-async function searchSandboxes(
-  db: Db, scope: OwnerScope, { status, specId, metadata, oldestFirst }: SandboxFilter, { after, limit }: PageRequest,
-): Promise<Page<Sandbox>> {
-  const [direction, operator] = oldestFirst === true ? (['asc', '>'] as const) : (['desc', '<'] as const);
+interface SearchValues extends Pick<SandboxFilter, 'status' | 'specId' | 'oldestFirst'> {
+  /** Undefined: every owner. */
+  readonly owner: string | undefined;
+  /** The wanted pairs as JSON. */
+  readonly metadata: string | undefined;
+  readonly afterTime: number | undefined;
+  readonly afterId: string | undefined;
+  readonly limit: number;
+}
+
+function searchQuery(db: Db, { owner, status, specId, metadata, oldestFirst, afterTime, afterId, limit }: SearchValues) {
+  const [direction, operator] = oldestFirst === undefined ? (['desc', '<'] as const) : (['asc', '>'] as const);
   let found = db.selectFrom('sandboxes').selectAll().where('deleted_at', 'is', null);
-  found = scope === null ? found.where('owner_id', '<>', sql.lit(unowned)) : found.where('owner_id', '=', scope);
+  found = owner === undefined ? found.where('owner_id', '<>', sql.lit(unowned)) : found.where('owner_id', '=', owner);
   if (status !== undefined) found = found.where('status', '=', status);
   if (specId !== undefined) found = found.where('spec_id', '=', specId);
-  if (metadata !== undefined) found = found.where(hasMetadata(JSON.stringify(metadata)));
-  if (after !== null) found = found.where((eb) => eb(eb.refTuple('created_at', 'id'), operator, eb.tuple(after.value, after.id)));
-  const rows = await found.orderBy('created_at', direction).orderBy('id', direction).limit(limit + 1).execute();
-  return pageOf(rows.map(sandboxOf), limit, ({ createdAt, id }) => ({ value: createdAt, id }));
+  if (metadata !== undefined) found = found.where(hasMetadata(metadata));
+  if (afterTime !== undefined && afterId !== undefined) {
+    found = found.where((eb) => eb(eb.refTuple('created_at', 'id'), operator, eb.tuple(afterTime, afterId)));
+  }
+  return found.orderBy('created_at', direction).orderBy('id', direction).limit(limit);
 }
 
 /** Reads the metadata of all sandboxes of the owner: about 4 ms for a thousand. `wanted` has the pairs as JSON. */
@@ -99,7 +115,7 @@ async function findFailedOrSlow(db: Db, scope: OwnerScope, startingBefore: numbe
   return (await found.orderBy('status_since', 'desc').limit(limit).execute()).map(sandboxOf);
 }
 
-function orNone(row: Selectable<Database['sandboxes']> | undefined): Sandbox | null {
+function firstOf([row]: readonly Selectable<Database['sandboxes']>[]): Sandbox | null {
   return row === undefined ? null : sandboxOf(row);
 }
 
