@@ -95,6 +95,7 @@ export interface Conversation {
   /** True if the sandbox ends with the last conversation that uses it, because a conversation started it: this one or another one. */
   readonly endsSandbox: boolean;
   readonly sandboxParameters: SandboxParameters;
+  /** The name as the client wrote it. */
   readonly selectedRepository: string | null;
   readonly selectedBranch: string | null;
   readonly gitProvider: string | null;

@@ -68,7 +68,8 @@ export interface HostPageRequest {
  */
 export type HostPage<T> = Page<T, string>;
 
-export interface PullRequestRequest extends PullRequestContent {
+/** A pull request to open, or the new content of the one that is open for the branch. */
+export interface NewPullRequest extends PullRequestContent {
   /** The branch to merge. It was pushed to the same repository. */
   readonly branch: string;
 }
@@ -124,7 +125,7 @@ export interface GitProvider {
    * its base. Concurrent and repeated calls for one branch lead to one pull request. `repository` is a path that `find` returned. Further
    * failure: `pull_request_refused` with `pull_request_forbidden`, `drafts_unsupported`, `nothing_to_merge` or `host_refused`.
    */
-  openPullRequest?(repository: string, request: PullRequestRequest, signal?: AbortSignal): Promise<PullRequest>;
+  openPullRequest?(repository: string, request: NewPullRequest, signal?: AbortSignal): Promise<PullRequest>;
 
   /**
    * Finds repositories whose name or path contains the text, taken literally and without case. The host decides what else matches, the

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type FailureContexts, isFailure, isFailureOf } from '../../src/domain/failure.ts';
-import type { PullRequestRequest } from '../../src/ports/git-provider.ts';
+import type { NewPullRequest } from '../../src/ports/git-provider.ts';
 import { assertFails } from './contract.ts';
 import type { GitProviderStage, PullRequestControl, StageCase } from './git-provider-harness.ts';
 import type { RepositoryDescription } from './git-repository.ts';
@@ -13,13 +13,13 @@ const shop: RepositoryDescription = {
   branches: { main: 'first', next: 'first', work: 'second', other: 'second' },
 };
 
-const wanted: PullRequestRequest = { branch: 'work', title: 'Sell coffee', body: 'Tea is *out*.\n', base: null, draft: false };
+const wanted: NewPullRequest = { branch: 'work', title: 'Sell coffee', body: 'Tea is *out*.\n', base: null, draft: false };
 const first = { number: 1, title: wanted.title, body: wanted.body, branch: 'work', base: 'main', isDraft: false };
 
 interface PullRequestStage {
   readonly repository: string;
   readonly control: PullRequestControl;
-  readonly open: (changes?: Partial<PullRequestRequest>, signal?: AbortSignal) => Promise<{ readonly number: number; readonly url: string }>;
+  readonly open: (changes?: Partial<NewPullRequest>, signal?: AbortSignal) => Promise<{ readonly number: number; readonly url: string }>;
   readonly host: GitProviderStage['host'];
 }
 

@@ -1,5 +1,5 @@
 import type { PullRequest } from '../../domain/change.ts';
-import type { PullRequestRequest, RepositoryInfo } from '../../ports/git-provider.ts';
+import type { NewPullRequest, RepositoryInfo } from '../../ports/git-provider.ts';
 import type { ProviderFailures } from '../shared/provider-failures.ts';
 
 /** A pull request that is open on the host. */
@@ -19,7 +19,7 @@ interface PullRequestHost<T extends ExistingPullRequest> {
 
 /** Must not run twice at once for one branch, because a host may then open two pull requests. */
 export async function createOrUpdatePullRequest<T extends ExistingPullRequest>(
-  host: PullRequestHost<T>, { path, defaultBranch }: RepositoryInfo, { branch, base }: PullRequestRequest, failures: ProviderFailures,
+  host: PullRequestHost<T>, { path, defaultBranch }: RepositoryInfo, { branch, base }: NewPullRequest, failures: ProviderFailures,
 ): Promise<PullRequest> {
   const findExisting = async (): Promise<T | null> => {
     const pullRequests = await host.listExisting();

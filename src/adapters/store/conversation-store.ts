@@ -139,7 +139,10 @@ const sortings = {
   UPDATED_AT_DESC: ['updated_at', 'desc'],
 } as const satisfies Readonly<Record<ConversationSortOrder, unknown>>;
 
-/** Uses the index of the owner and the sorted time. If the filter has ids or a sandbox, uses those, since they have few conversations. */
+/**
+ * Uses the index of the owner and the sorted time. If the filter has ids or a sandbox, it uses their index instead, since they have few
+ * conversations.
+ */
 async function searchConversations(
   db: Db,
   scope: OwnerScope,
@@ -147,7 +150,7 @@ async function searchConversations(
   order: ConversationSortOrder,
   { after, limit }: PageRequest,
 ): Promise<Page<Conversation>> {
-  const { ids, sandboxId, titleContains } = filter;
+  const { ids, sandboxId, titleContains, ...times } = filter;
   if (ids?.length === 0) return { items: [], next: null };
   const [column, direction] = sortings[order];
   const byOwner = ids === undefined && sandboxId === undefined;
@@ -156,11 +159,11 @@ async function searchConversations(
   if (ids !== undefined) found = found.where('id', 'in', ids);
   if (sandboxId !== undefined) found = found.where(ids === undefined ? 'sandbox_id' : withoutIndex<string>('sandbox_id'), '=', sandboxId);
   if (titleContains !== undefined) found = found.where(sql<number>`instr(title_folded, ${foldTitle(titleContains)})`, '>', sql.lit(0));
-  for (const [time, operator, bound] of boundsOf(filter)) {
+  for (const [time, operator, bound] of boundsOf(times)) {
     if (bound === undefined) continue;
-    // SQLite uses one lower and one upper bound of the index, and the start of the page is the narrower one.
-    const isNarrowest = time === column && (after === null || (operator === '>=') !== (direction === 'asc'));
-    found = found.where(isNarrowest ? time : withoutIndex<number>(time), operator, bound);
+    // SQLite uses one lower and one upper bound of the index. The start of a later page is one of them, and narrower than the filter's.
+    const pageIsNarrower = after !== null && (operator === '>=') === (direction === 'asc');
+    found = found.where(time === column && !pageIsNarrower ? time : withoutIndex<number>(time), operator, bound);
   }
   if (after !== null) {
     found = found.where((eb) => eb(eb.refTuple(column, 'id'), direction === 'asc' ? '>' : '<', eb.tuple(after.value, after.id)));
@@ -170,7 +173,11 @@ async function searchConversations(
   return pageOf(rows.map(conversationOf), limit, (last) => ({ value: valueOf(last), id: last.id }));
 }
 
-function boundsOf({ createdFrom, createdBefore, updatedFrom, updatedBefore }: ConversationFilter) {
+type TimeFilter = Omit<ConversationFilter, 'ids' | 'sandboxId' | 'titleContains'>;
+
+function boundsOf({ createdFrom, createdBefore, updatedFrom, updatedBefore, ...unused }: TimeFilter) {
+  // A filter without effect does not compile.
+  unused satisfies Record<string, never>;
   return [
     ['created_at', '>=', createdFrom],
     ['created_at', '<', createdBefore],

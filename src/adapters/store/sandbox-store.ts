@@ -52,7 +52,9 @@ export function createSandboxStore(db: Db, log: EventLog, onDamaged?: DamageList
       return (await running.orderBy('last_active_at').orderBy('id').limit(limit).execute()).map(sandboxOf);
     },
 
-    search: async (scope, { status, specId, metadata, oldestFirst }, { after, limit }) => {
+    search: async (scope, { status, specId, metadata, oldestFirst, ...unused }, { after, limit }) => {
+      // A filter without effect does not compile.
+      unused satisfies Record<string, never>;
       const rows = await search({
         owner: scope ?? undefined, status, specId, metadata: metadata && JSON.stringify(metadata), oldestFirst: oldestFirst || undefined,
         afterTime: after?.value, afterId: after?.id, limit: limit + 1,

@@ -1,7 +1,7 @@
 import { gitIdentityOf, type PullRequest, type PullRequestContent } from '../../domain/change.ts';
 import { afterPush, Failure, isFailure } from '../../domain/failure.ts';
 import { type Caller, userIdOf } from '../../domain/principal.ts';
-import type { GitProvider, PullRequestRequest } from '../../ports/git-provider.ts';
+import type { GitProvider, NewPullRequest } from '../../ports/git-provider.ts';
 import { SnapshotRefusal, type WorkTreeSnapshot } from '../../ports/work-tree-snapshot.ts';
 import type { CheckoutRequest } from '../../ports/repository-checkouts.ts';
 import type { RepositoryPatterns } from '../repositories/repositories.ts';
@@ -78,7 +78,7 @@ async function publishAlone(
 }
 
 /** Returns the call that opens the pull request. Throws `pull_requests_unsupported` at once, before anything is pushed. */
-function pullRequestOpener(provider: GitProvider, repository: string, request: PullRequestRequest) {
+function pullRequestOpener(provider: GitProvider, repository: string, request: NewPullRequest) {
   const open = provider.openPullRequest?.bind(provider);
   if (open === undefined) throw new Failure('pull_requests_unsupported', { provider: provider.name });
   return (signal: AbortSignal): Promise<PullRequest> => open(repository, request, signal);

@@ -5,7 +5,7 @@ import { inspect } from 'node:util';
 import { expect } from 'vitest';
 import { isFailure, isFailureOf } from '../../../src/domain/failure.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
-import type { DirectoryListing, FileQuery, GitProvider, PullRequestRequest } from '../../../src/ports/git-provider.ts';
+import type { DirectoryListing, FileQuery, GitProvider, NewPullRequest } from '../../../src/ports/git-provider.ts';
 import type { ListingCache } from '../../../src/ports/listing-cache.ts';
 import type { CommitDescription } from '../../contracts/git-repository.ts';
 
@@ -14,7 +14,7 @@ export const start = 1_600_000_000;
 export const everything: FileQuery = { directory: () => agents, accepts: () => true };
 
 /** A request for the pull request of the branch `work`. */
-export const pullRequestOfWork: PullRequestRequest = { branch: 'work', title: 'Sell coffee', body: '', base: null, draft: false };
+export const pullRequestOfWork: NewPullRequest = { branch: 'work', title: 'Sell coffee', body: '', base: null, draft: false };
 
 /** Two commits that add a file each, and one that changes a file and adds another outside the directory. */
 export const simple: readonly CommitDescription[] = [

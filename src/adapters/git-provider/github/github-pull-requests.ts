@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { PullRequest } from '../../../domain/change.ts';
-import type { PullRequestRequest, RepositoryInfo } from '../../../ports/git-provider.ts';
+import type { NewPullRequest, RepositoryInfo } from '../../../ports/git-provider.ts';
 import { hostMessage } from '../../shared/git-host-message.ts';
 import { parseJson } from '../../shared/json.ts';
 import { type HttpResponse } from '../retrying-http-client.ts';
@@ -24,20 +24,22 @@ const refusals = [
 
 /** Lists the open pull requests, then creates or updates one. These are two requests, after the caller's request for the repository. */
 export async function openGitHubPullRequest(
-  api: GitHubApi, repository: RepositoryInfo, request: PullRequestRequest, signal: AbortSignal,
+  api: GitHubApi, repository: RepositoryInfo, request: NewPullRequest, signal: AbortSignal,
 ): Promise<PullRequest> {
   const { path } = repository;
   const { branch, title, body, draft } = request;
   const name = parseName(path);
 
-  /** Throws if the host refuses. With `mayExist`, returns the 422 which reports that the pull request to create exists already. */
-  async function send(route: string, parameters: Readonly<Record<string, unknown>>, { mayExist = false } = {}): Promise<HttpResponse> {
+  /** Throws if the host refuses. `returnsExisting`: also returns the 422 that says that the pull request exists already. */
+  async function send(
+    route: string, parameters: Readonly<Record<string, unknown>>, { returnsExisting = false } = {},
+  ): Promise<HttpResponse> {
     const response = await api.send({ route, parameters: { ...name, ...parameters }, acceptedStatuses: [403, 404, 422] }, signal);
     const { status, text } = response;
     const cause = new Error(`status ${status}`);
     // The repository was just found, so a 404 is about the pull requests too.
     if (status === 403 || status === 404) throw failures.pullRequestRefused(path, branch, { code: 'pull_request_forbidden' }, cause);
-    if (status !== 422 || (mayExist && /already exists/iu.test(text))) return response;
+    if (status !== 422 || (returnsExisting && /already exists/iu.test(text))) return response;
     const code = refusals.find(([pattern]) => pattern.test(text))?.[1];
     if (code !== undefined) throw failures.pullRequestRefused(path, branch, { code }, cause);
     const message = hostMessage(messagesIn(text), [await api.gitToken(signal) ?? '']);
@@ -54,7 +56,8 @@ export async function openGitHubPullRequest(
         return pullRequests.filter(({ head }) => head.ref === branch && head.repo?.full_name === path).map(toExistingPullRequest);
       },
       async create(base) {
-        const response = await send('POST /repos/{owner}/{repo}/pulls', { head: branch, base, title, body, draft }, { mayExist: true });
+        const parameters = { head: branch, base, title, body, draft };
+        const response = await send('POST /repos/{owner}/{repo}/pulls', parameters, { returnsExisting: true });
         return response.status === 422 ? null : parsePullRequest(response);
       },
       update: async ({ number }, base) =>

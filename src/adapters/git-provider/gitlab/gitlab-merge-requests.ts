@@ -1,5 +1,5 @@
 import type { PullRequest } from '../../../domain/change.ts';
-import type { PullRequestRequest } from '../../../ports/git-provider.ts';
+import type { NewPullRequest } from '../../../ports/git-provider.ts';
 import { hostMessage } from '../../shared/git-host-message.ts';
 import { createOrUpdatePullRequest } from '../pull-requests.ts';
 import { infoOf, type MergeRequest, type PageName, type Project } from './gitlab-responses.ts';
@@ -11,7 +11,7 @@ const draftTitle = /^\s*(?:\[draft\]|\(draft\)|draft:)/iu;
 
 /** Lists the open merge requests, then creates or updates one. */
 export async function openGitLabMergeRequest(
-  api: GitLabApi, project: Project, request: PullRequestRequest, token: string | null,
+  api: GitLabApi, project: Project, request: NewPullRequest, token: string | null,
 ): Promise<PullRequest> {
   const repository = infoOf(project);
   const { branch, title, body, draft } = request;

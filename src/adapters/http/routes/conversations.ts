@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { ConversationView } from '../../../application/conversations/conversations.ts';
 import { permissionPolicies } from '../../../domain/permission.ts';
 import { conversationSortOrders, conversationStartStatuses, agentStatuses } from '../../../domain/conversation.ts';
+import type { ConversationFilter } from '../../../ports/conversation-store.ts';
 import { sandboxStatusSchema } from '../../shared/event-data-schemas.ts';
 import { inCamelCase } from '../../shared/snake-case.ts';
 import {
@@ -162,8 +163,11 @@ export const conversationOperations = [
     handle: async (context, { query }) => {
       const { skep, principal } = context;
       const { sort_order: order, ids, title__contains: titleContains, sandbox_id__eq: sandboxId } = query;
-      const created = { createdFrom: query.created_at__gte, createdBefore: query.created_at__lt };
-      const filter = { ids, titleContains, sandboxId, ...created, updatedFrom: query.updated_at__gte, updatedBefore: query.updated_at__lt };
+      const filter = {
+        ids, titleContains, sandboxId,
+        createdFrom: query.created_at__gte, createdBefore: query.created_at__lt,
+        updatedFrom: query.updated_at__gte, updatedBefore: query.updated_at__lt,
+      } satisfies Record<keyof ConversationFilter, unknown>;
       return await readPage(context, `app-conversations/${order}`, query, (page) =>
         skep.conversations.search(principal, filter, order, page), presentConversation);
     },

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { PullRequestRequest } from '../../../../src/ports/git-provider.ts';
+import type { NewPullRequest } from '../../../../src/ports/git-provider.ts';
 import { doubleToken } from '../../../doubles/github/index.ts';
 import { answerWith, cutConnection, redirect, rubbish, secondaryLimit, type Fault } from '../../../doubles/github/faults.ts';
 import { failureOf, pullRequestOfWork, start } from '../support.ts';
@@ -7,7 +7,7 @@ import { createScene, type Scene } from './support.ts';
 
 const commits = [{ id: 'first', at: start, files: [['a', '1'] as const] }, { id: 'second', at: start + 10, files: [['a', '2'] as const] }];
 
-async function createShop(): Promise<{ scene: Scene; open: (request?: Partial<PullRequestRequest>) => Promise<unknown> }> {
+async function createShop(): Promise<{ scene: Scene; open: (request?: Partial<NewPullRequest>) => Promise<unknown> }> {
   const scene = await createScene();
   await scene.publish({ commits, branches: { main: 'first', next: 'first', work: 'second', done: 'first' } });
   const provider = scene.provider();

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import type { PullRequestRequest } from '../../../../src/ports/git-provider.ts';
+import type { NewPullRequest } from '../../../../src/ports/git-provider.ts';
 import type { Fault } from '../../../doubles/gitlab/index.ts';
 import { failureOf, pullRequestOfWork, start } from '../support.ts';
 import { type Host, hostOf, providerOf } from './support.ts';
 
-async function createShop(): Promise<{ host: Host; project: number; open: (request?: Partial<PullRequestRequest>) => Promise<unknown> }> {
+async function createShop(): Promise<{ host: Host; project: number; open: (request?: Partial<NewPullRequest>) => Promise<unknown> }> {
   const host = await hostOf();
   const commits = [{ id: 'first', at: start, files: [['a', '1'] as const] }, { id: 'second', at: start + 10, files: [['a', '2'] as const] }];
   await host.publish({ commits, branches: { main: 'first', next: 'first', work: 'second' } });

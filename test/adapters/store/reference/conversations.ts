@@ -128,9 +128,10 @@ const sortings: Readonly<Record<ConversationSortOrder, Sorting>> = {
 };
 
 function matcher(filter: ConversationFilter): (conversation: Conversation) => boolean {
-  const { ids, sandboxId } = filter;
-  const { createdFrom = -Infinity, createdBefore = Infinity, updatedFrom = -Infinity, updatedBefore = Infinity } = filter;
-  const title = foldTitle(filter.titleContains ?? '');
+  const { ids, sandboxId, titleContains = '', ...times } = filter;
+  const { createdFrom = -Infinity, createdBefore = Infinity, updatedFrom = -Infinity, updatedBefore = Infinity, ...unused } = times;
+  unused satisfies Record<string, never>;
+  const title = foldTitle(titleContains);
   return (one) =>
     (ids === undefined || ids.includes(one.id)) &&
     (sandboxId === undefined || one.sandboxId === sandboxId) &&

@@ -125,8 +125,9 @@ export function createReferenceSandboxes(log: ReferenceEvents): SandboxStore {
           .slice(0, limit),
       ),
 
-    search: (scope, { status, specId, metadata = {}, oldestFirst }, page) =>
+    search: (scope, { status, specId, metadata = {}, oldestFirst, ...unused }, page) =>
       atOnce(() => {
+        unused satisfies Record<string, never>;
         const found = all()
           .filter((sandbox) => !isPooled(sandbox) && isInScope(sandbox.ownerId, scope) && sandbox.deletedAt === null)
           .filter((sandbox) => status === undefined || sandbox.status === status)
