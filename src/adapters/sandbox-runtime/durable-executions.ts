@@ -7,7 +7,7 @@ import type {
 import { streamOf } from '../shared/node-streams.ts';
 import { createSingleFlight } from '../shared/single-flight.ts';
 import { realTimers, sleep } from '../shared/timeout.ts';
-import { AttachedExecution } from './attached-execution.ts';
+import { LocalExecution } from './local-execution.ts';
 import { readFirstLine, killOnFailure, noScriptResult } from './script-result.ts';
 import { type ExecutionHost, executionNotFound } from './execution-host.ts';
 import { ExecutionReader, firstWaitMs, longestWaitMs } from './execution-reader.ts';
@@ -31,7 +31,7 @@ const inputClosedCode = 5;
 export class DurableExecutions implements SandboxExecutions {
   readonly #host: ExecutionHost;
   /** The executions that this process started and still has in memory. */
-  readonly #local = new Map<string, AttachedExecution>();
+  readonly #local = new Map<string, LocalExecution>();
   /** Bytes of output since the memory limit was last checked. */
   #unchecked = 0;
   readonly #starts = createSingleFlight<ExecutionState>();
@@ -191,16 +191,16 @@ export class DurableExecutions implements SandboxExecutions {
     return this.#keep(sandboxId, start, whole, answer.kind === 'attached' ? answer.missing : null);
   }
 
-  async #startTerminal(sandboxId: string, start: ExecutionStart, notDurable: Reason, signal: AbortSignal): Promise<ExecutionState> {
+  async #startTerminal(sandboxId: string, start: ExecutionStart, endsWithServer: Reason, signal: AbortSignal): Promise<ExecutionState> {
     if (this.#host.launchTerminal === undefined) {
       throw new Failure('invalid_request', { problems: [{ argument: 'tty', reason: { code: 'terminal_unsupported' } }] });
     }
     const execution = await this.#host.launchTerminal(sandboxId, start, signal);
-    return this.#keep(sandboxId, start, execution, notDurable);
+    return this.#keep(sandboxId, start, execution, endsWithServer);
   }
 
-  #keep(sandboxId: string, start: ExecutionStart, execution: AttachedExecution['execution'], notDurable: Reason | null): ExecutionState {
-    const local = new AttachedExecution(start, execution, notDurable, notDurable === null ? keptBytes : 0, (bytes) => this.#limit(bytes));
+  #keep(sandboxId: string, start: ExecutionStart, execution: LocalExecution['execution'], endsWithServer: Reason | null): ExecutionState {
+    const local = new LocalExecution(start, execution, endsWithServer, endsWithServer === null ? keptBytes : 0, (bytes) => this.#limit(bytes));
     const key = keyOf(sandboxId, start.executionId);
     this.#local.set(key, local);
     // The sandbox keeps a durable execution. Callers that wait for its end still read it from memory.
@@ -225,7 +225,7 @@ export class DurableExecutions implements SandboxExecutions {
   }
 
   /** `local` is undefined for an execution that has to be read from the sandbox. */
-  #at(sandboxId: string, executionId: string): { readonly local: AttachedExecution | undefined; readonly reader: ExecutionReader } {
+  #at(sandboxId: string, executionId: string): { readonly local: LocalExecution | undefined; readonly reader: ExecutionReader } {
     const local = this.#local.get(keyOf(sandboxId, executionId));
     const reader = new ExecutionReader(this.#host, sandboxId, executionId);
     return { local: local?.isEndUncertain === true ? undefined : local, reader };
@@ -235,7 +235,7 @@ export class DurableExecutions implements SandboxExecutions {
 const keyOf = (sandboxId: string, executionId: string): string => `${sandboxId}/${executionId}`;
 
 async function* readLocal(
-  local: AttachedExecution, reader: ExecutionReader, request: OutputRequest, signal: AbortSignal,
+  local: LocalExecution, reader: ExecutionReader, request: OutputRequest, signal: AbortSignal,
 ): AsyncGenerator<Uint8Array, void> {
   let { after } = request;
   const readOlder = (from: number, cancelled: AbortSignal): AsyncIterable<Uint8Array> =>

@@ -1,7 +1,7 @@
 import type { Reason } from '../../../src/domain/reason.ts';
 import type { DiskSpace } from '../../../src/domain/disk-pressure.ts';
 import { Failure } from '../../../src/domain/failure.ts';
-import { AttachedExecution } from '../../../src/adapters/sandbox-runtime/attached-execution.ts';
+import { LocalExecution } from '../../../src/adapters/sandbox-runtime/local-execution.ts';
 import { absentSandbox, type ObservedSandbox } from '../../../src/domain/sandbox.ts';
 import type { SandboxSpec } from '../../../src/domain/sandbox-spec.ts';
 import type { ExecutionStart } from '../../../src/ports/sandbox-executions.ts';
@@ -33,7 +33,7 @@ interface Entry {
   readonly files: MemoryFiles;
   readonly executions: Set<OwnExecution>;
   /** The executions that have an id, until they are removed. */
-  readonly kept: Map<string, { readonly attached: AttachedExecution; readonly end: OwnExecution['end'] }>;
+  readonly kept: Map<string, { readonly attached: LocalExecution; readonly end: OwnExecution['end'] }>;
   launch: SandboxLaunch;
   state: 'running' | 'frozen' | 'stopped';
   reason: Reason | null;
@@ -173,18 +173,18 @@ export class MemoryEngine {
   }
 
   /** Throws `sandbox_not_found`, `sandbox_not_running`. */
-  startExecution(id: string, request: ExecutionStart): AttachedExecution {
+  startExecution(id: string, request: ExecutionStart): LocalExecution {
     const { kept } = this.requireRunning(id);
     const earlier = kept.get(request.executionId);
     if (earlier !== undefined) return earlier.attached;
     const execution = this.execute(id, request);
-    const attached = new AttachedExecution(request, execution, null);
+    const attached = new LocalExecution(request, execution, null);
     kept.set(request.executionId, { attached, end: (code) => execution.end(code) });
     return attached;
   }
 
   /** Throws `sandbox_not_found`, `execution_not_found`. */
-  execution(id: string, executionId: string): AttachedExecution {
+  execution(id: string, executionId: string): LocalExecution {
     const kept = this.#demand(id).kept.get(executionId);
     if (kept === undefined) throw executionNotFound(executionId);
     return kept.attached;

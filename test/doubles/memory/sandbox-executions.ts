@@ -1,16 +1,16 @@
 import { Failure } from '../../../src/domain/failure.ts';
 import { raceSignal } from '../../../src/ports/abort-signals.ts';
 import type { OpenExecution, OutputStream, SandboxExecutions, TerminalSize } from '../../../src/ports/sandbox-executions.ts';
-import type { AttachedExecution } from '../../../src/adapters/sandbox-runtime/attached-execution.ts';
+import type { LocalExecution } from '../../../src/adapters/sandbox-runtime/local-execution.ts';
 import { streamOf } from '../../../src/adapters/shared/node-streams.ts';
 import { sandboxPath } from '../../../src/adapters/sandbox-runtime/sandbox-path.ts';
 import { signalNumber } from '../../../src/adapters/sandbox-runtime/signal-numbers.ts';
 import type { MemoryEngine } from './sandbox-engine.ts';
 
-const handedOver = new WeakMap<AttachedExecution, OpenExecution['handedOver']>();
+const handedOver = new WeakMap<LocalExecution, OpenExecution['handedOver']>();
 
 /** The last size that each terminal was given by a resize. */
-export const terminalSizes = new WeakMap<AttachedExecution, TerminalSize>();
+export const terminalSizes = new WeakMap<LocalExecution, TerminalSize>();
 
 /** The executions belong to the engine, so they outlive the runtime objects. A terminal is a command with only one output. */
 export function memoryExecutions(engine: MemoryEngine): SandboxExecutions {

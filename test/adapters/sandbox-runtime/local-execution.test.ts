@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { AttachedExecution } from '../../../src/adapters/sandbox-runtime/attached-execution.ts';
+import { LocalExecution } from '../../../src/adapters/sandbox-runtime/local-execution.ts';
 import { isFailureOf } from '../../../src/domain/failure.ts';
 
 const never = new AbortController().signal;
@@ -8,7 +8,7 @@ function attached(stdin: WritableStream<Uint8Array>) {
   const { promise: exited, resolve: exit } = Promise.withResolvers<number>();
   const streams = { stdin, stdout: ReadableStream.from<Uint8Array>([]), stderr: ReadableStream.from<Uint8Array>([]) };
   const start = { executionId: 'exec-1', command: ['cat'], stdin: true, tty: null };
-  return { execution: new AttachedExecution(start, { ...streams, exited, kill: async () => {} }, { code: 'execution_attached' }), exit };
+  return { execution: new LocalExecution(start, { ...streams, exited, kill: async () => {} }, { code: 'execution_attached' }), exit };
 }
 
 test('input leaves nothing in memory until the command ends', async () => {

@@ -17,33 +17,33 @@ const lateExitMs = 1_000;
 /** Docker's engine also reports this code for a command that runs on after the connection to it broke. */
 const brokenConnectionCode = 126;
 
-type AttachedTo = Execution & Pick<HostExecution, 'resize'>;
+type RunningCommand = Execution & Pick<HostExecution, 'resize'>;
 
-/** A command whose output is kept in this process. The command waits only for a reader that holds it. */
-export class AttachedExecution {
-  readonly execution: AttachedTo;
+/** A command, durable or not, that this process is connected to, with its output. The command waits only for a reader that holds it. */
+export class LocalExecution {
+  readonly execution: RunningCommand;
   readonly stdout = new OutputBuffer(keptBytes);
   readonly stderr = new OutputBuffer(keptBytes);
   readonly ended: Promise<ExecutionState>;
   readonly #start: ExecutionStart;
   readonly #keptInSandbox: number;
   readonly #onOutput: (bytes: number) => void;
-  readonly #notDurable: Reason | null;
+  readonly #endsWithServer: Reason | null;
   readonly #input: WritableStreamDefaultWriter<Uint8Array>;
   /** Fires when it has ended. Unlike a promise, it does not retain callers that no longer wait. */
   readonly #over = new AbortController();
   #exit: { readonly code: number | null } | null = null;
   #isInputClosed = false;
 
-  /** `notDurable`: why it ends with this process, or null. `keptInSandbox`: how many bytes of each output the sandbox keeps, too. */
+  /** `endsWithServer`: the reason, or null if it is durable. `keptInSandbox`: how many bytes of each output the sandbox keeps, too. */
   constructor(
-    start: ExecutionStart, execution: AttachedTo, notDurable: Reason | null, keptInSandbox = 0,
+    start: ExecutionStart, execution: RunningCommand, endsWithServer: Reason | null, keptInSandbox = 0,
     onOutput: (bytes: number) => void = () => {},
   ) {
     this.#onOutput = onOutput;
     this.#keptInSandbox = keptInSandbox;
     this.#start = start;
-    this.#notDurable = notDurable;
+    this.#endsWithServer = endsWithServer;
     this.execution = execution;
     this.#input = execution.stdin.getWriter();
     this.#input.closed.catch(() => {});
@@ -52,7 +52,7 @@ export class AttachedExecution {
   }
 
   get isDurable(): boolean {
-    return this.#notDurable === null;
+    return this.#endsWithServer === null;
   }
 
   /** True if only the sandbox knows the end: the connection ended without a certain exit code, or maybe before the command. */
@@ -64,7 +64,7 @@ export class AttachedExecution {
 
   get state(): ExecutionState {
     const kept = { stdout: this.#keptOf(this.stdout), stderr: this.#keptOf(this.stderr) };
-    const common = { durable: this.isDurable, ...kept, reason: this.#notDurable };
+    const common = { durable: this.isDurable, ...kept, reason: this.#endsWithServer };
     if (this.#exit === null) return { ...common, status: 'running', exitCode: null };
     if (this.#exit.code !== null) return { ...common, status: 'exited', exitCode: this.#exit.code };
     return { ...common, status: 'lost', exitCode: null, reason: { code: 'execution_sandbox_ended' } };
