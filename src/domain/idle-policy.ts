@@ -19,8 +19,7 @@ export function nextIdleAction(sandbox: Sandbox, canFreeze: boolean): DatedActio
 
 /** Returns the action that is due now; null if there is none. */
 export function dueIdleAction(sandbox: Sandbox, now: number, canFreeze: boolean): IdleAction | null {
-  // After a jump of the time to an earlier one, the delay after a refusal is over, although `retryAt` is not.
-  const action = nextIdleAction(mayTryAgain(sandbox, now) ? { ...sandbox, refused: null } : sandbox, canFreeze);
+  const action = nextIdleAction(withoutPastRefusal(sandbox, now), canFreeze);
   return action === null || now < action.at ? null : action;
 }
 
@@ -32,7 +31,7 @@ export function dueEndOfLife(sandbox: Sandbox, now: number): IdleAction | null {
 
 /** Returns the pause of a running sandbox whose timeout is over, even if it is in use; null if none is due. */
 export function dueTimeoutPause(sandbox: Sandbox, now: number, canFreeze: boolean): IdleAction | null {
-  const pause = isPooled(sandbox) ? null : endOfTimeout(sandbox, canFreeze);
+  const pause = isPooled(sandbox) ? null : endOfTimeout(withoutPastRefusal(sandbox, now), canFreeze);
   return pause === null || now < pause.at ? null : pause;
 }
 
@@ -76,6 +75,11 @@ export function withMaxLife(sandbox: Sandbox, maxLifeMs: number | null): Sandbox
 /** Returns the maximum life of the sandbox if its spec allows `maxLifeMs` now. The configuration may have allowed it more before. */
 export function longestLifeMs({ spec: { rest } }: Sandbox, maxLifeMs: number | null): number | null {
   return rest.maxLifeMs === null || maxLifeMs === null ? null : Math.max(rest.maxLifeMs, maxLifeMs);
+}
+
+/** After a jump of the time to an earlier one, the delay after a refusal is over, although `retryAt` is not. */
+function withoutPastRefusal(sandbox: Sandbox, now: number): Sandbox {
+  return mayTryAgain(sandbox, now) ? { ...sandbox, refused: null } : sandbox;
 }
 
 function actionOfStatus(sandbox: Sandbox, canFreeze: boolean): DatedAction | null {

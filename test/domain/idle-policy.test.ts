@@ -35,6 +35,8 @@ describe('the idle policy', () => {
     expect(expiresAt(sandbox)).toBe(28_800 * minute + 7);
     for (const status of ['STARTING', 'PAUSED', 'ERROR'] as const) expect(dueTimeoutPause({ ...sandbox, status }, pause.at, canFreeze)).toBeNull();
     expect(dueTimeoutPause({ ...sandbox, refused: { times: 1, retryAt: pause.at + 9 } }, pause.at, canFreeze)).toBeNull();
+    // The machine's time was set back after the refusal.
+    expect(dueTimeoutPause({ ...sandbox, refused: { times: 1, retryAt: pause.at + 8 * minute } }, pause.at, canFreeze)).toEqual(pause);
     expect(timeoutOf(withTimeout(sandbox, 8 * minute))).toBe(8 * minute);
     expect(expiresAt(withTimeout(sandbox, 8 * minute))).toBe(28_800 * minute + 7);
   });
