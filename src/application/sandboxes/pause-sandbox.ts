@@ -57,6 +57,8 @@ export async function pauseSandbox(
 
 function withoutTimeout({ specs }: SandboxUseCaseDeps, sandbox: Sandbox): Sandbox {
   const { id, rest } = sandbox.spec;
+  // A timeout that pauses ends with the resumption. The maximum life is that of the spec.
+  if (rest.timeoutPause !== undefined) return sandbox;
   const maxLifeMs = longestLifeMs(sandbox, specs.find(id)?.rest.maxLifeMs ?? null);
   return maxLifeMs === rest.maxLifeMs ? sandbox : withMaxLife(sandbox, maxLifeMs);
 }
