@@ -12,7 +12,7 @@ export interface EventFilter {
   readonly kinds?: readonly EventKind[];
 }
 
-/** The owners, conversations and sandboxes of written events. */
+/** The owners and conversations of written events, and the sandboxes of those that belong to no conversation. */
 export interface WrittenEvents {
   readonly ownerIds: ReadonlySet<string>;
   readonly conversationIds: ReadonlySet<string>;

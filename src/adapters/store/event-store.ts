@@ -93,6 +93,6 @@ function summaryOf(events: readonly EventDraft[]): WrittenEvents {
   return {
     ownerIds: new Set(events.map(({ ownerId }) => ownerId)),
     conversationIds: new Set(events.flatMap(({ conversationId }) => conversationId ?? [])),
-    sandboxIds: new Set(events.flatMap(({ sandboxId }) => sandboxId ?? [])),
+    sandboxIds: new Set(events.flatMap(({ conversationId, sandboxId }) => (conversationId === null ? (sandboxId ?? []) : []))),
   };
 }

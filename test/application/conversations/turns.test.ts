@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { eventOf } from '../../../src/domain/event.ts';
 import { explained } from '../../../src/domain/reason.ts';
 import { Failure } from '../../../src/domain/failure.ts';
 import { createReady, failureOf, gate } from './support.ts';
@@ -166,6 +167,24 @@ describe('a turn', () => {
     await w.sandboxes.resume('me', w.sandboxId);
     await w.rested();
     expect(w.handed).toEqual(['one']);
+  });
+
+  test('whose agent cannot be run is not tried again for each event of another conversation in its sandbox', async () => {
+    const w = await createReady();
+    w.host.executed.at(-1)?.end(0);
+    await calm();
+    let tries = 0;
+    w.runtime.executions.open = async () => {
+      tries += 1;
+      throw new Failure('runtime_unavailable', { runtime: 'memory', reason: explained('it is being renewed'), retryAfterSeconds: 1 });
+    };
+    await w.conversations.send('me', w.id, said('one'));
+    await until(async () => (await w.record()).statusReason);
+    const another = { ...(await w.record()), id: 'another' };
+    const body = { kind: 'turn_started', data: { messageId: 'msg-1' } } as const;
+    await w.store.events.append([eventOf(another, body, { at: 1, actor: 'skep', reason: null })]);
+    await calm();
+    expect(tries).toBe(1);
   });
 
   test('is not given to an agent that has ended, even if its process still exists', async () => {

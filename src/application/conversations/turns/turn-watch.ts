@@ -52,7 +52,7 @@ export class TurnWatch {
 
   start(): void {
     const { conversationSandboxes, clock, store, runtime } = this.#deps;
-    const { conversation, sandbox, turn } = this.#options;
+    const { sandbox, turn } = this.#options;
     this.#ends.use(conversationSandboxes.keepAwakeWhile(sandbox, () => !this.#isWaiting || !runtime.capabilities.freeze));
     const turnTimeoutMs = sandbox.spec.agent?.turnTimeoutMs ?? Infinity;
     const everyMs = Math.max(100, Math.min(isUnprompted(turn) ? quietCheckMs : checkEveryMs, turnTimeoutMs / 2));
@@ -61,10 +61,7 @@ export class TurnWatch {
       this.#silentMs = this.#silentMs === null ? 0 : this.#silentMs + everyMs;
       this.check();
     }));
-    // The event of a sandbox change names no conversation.
-    this.#ends.defer(store.events.subscribe(({ sandboxIds, conversationIds }) => {
-      if (sandboxIds.has(sandbox.id) && !conversationIds.has(conversation.id)) this.check();
-    }));
+    this.#ends.defer(store.events.subscribe(({ sandboxIds }) => sandboxIds.has(sandbox.id) && this.check()));
   }
 
   noteOutput(): void {
