@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type Docker from 'dockerode';
 import { afterAll, afterEach, expect, onTestFinished, test } from 'vitest';
 import type { ObservedSandbox } from '../../../../src/domain/sandbox.ts';
@@ -86,7 +87,8 @@ describeWithDocker('The end of a Docker sandbox', () => {
         else yield event;
         if (!isEvent(event, 'die')) continue;
         isOver = true;
-        await inspected.promise;
+        // On a slow machine, the inspection comes later than any memory event.
+        await Promise.race([inspected.promise, pause(20)]);
         yield* late;
       }
     }, (_path, response, pass) => {
