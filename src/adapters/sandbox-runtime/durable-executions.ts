@@ -199,8 +199,11 @@ export class DurableExecutions implements SandboxExecutions {
     return this.#keep(sandboxId, start, execution, endsWithServer);
   }
 
-  #keep(sandboxId: string, start: ExecutionStart, execution: LocalExecution['execution'], endsWithServer: Reason | null): ExecutionState {
-    const local = new LocalExecution(start, execution, endsWithServer, endsWithServer === null ? keptBytes : 0, (bytes) => this.#limit(bytes));
+  #keep(
+    sandboxId: string, start: ExecutionStart, execution: LocalExecution['execution'], endsWithServer: Reason | null,
+  ): ExecutionState {
+    const keptInSandbox = endsWithServer === null ? keptBytes : 0;
+    const local = new LocalExecution(start, execution, endsWithServer, keptInSandbox, (bytes) => this.#limit(bytes));
     const key = keyOf(sandboxId, start.executionId);
     this.#local.set(key, local);
     // The sandbox keeps a durable execution. Callers that wait for its end still read it from memory.
