@@ -58,7 +58,7 @@ export interface ConversationStore {
   findClaim(claim: IdempotencyClaim): Promise<ClaimOutcome | null>;
 
   /** Undoes an insert, together with its claim. Idempotent. */
-  withdraw(id: string): Promise<void>;
+  undoInsert(id: string): Promise<void>;
 
   /** Returns the record, also a deleted one; null if there is none. */
   find(id: string): Promise<Conversation | null>;

@@ -19,7 +19,7 @@ export interface ExecutionStore {
   findClaim(claim: IdempotencyClaim): Promise<ClaimOutcome | null>;
 
   /** Deletes a record whose command was never started, with its claim, so that the request can be made again. An unknown id is ignored. */
-  withdraw(id: string): Promise<void>;
+  undoInsert(id: string): Promise<void>;
 
   /** Compare-and-set: writes the record if the stored one is exactly one version older; otherwise returns `stale`. */
   replace(execution: ExecutionRecord): Promise<ReplaceOutcome>;

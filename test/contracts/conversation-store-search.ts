@@ -183,9 +183,9 @@ function pagingCases(harness: StoreHarness): ContractCase[] {
         async () => {
           for (let n = below(4); n > 0; n -= 1) await fill(conversations, [row(`come-${(come += 1)}`)]);
           const [deleted] = leave.splice(below(leave.length), 1);
-          const [withdrawn] = leave.splice(below(leave.length), 1);
+          const [undone] = leave.splice(below(leave.length), 1);
           if (deleted !== undefined) await conversations.replace(nextVersion(deleted, { deletedAt: someTime }));
-          if (withdrawn !== undefined) await conversations.withdraw(withdrawn.id);
+          if (undone !== undefined) await conversations.undoInsert(undone.id);
         },
       );
       const shown = new Set(idsOf(seen));

@@ -24,7 +24,7 @@ export function conversationStoreContract(harness: StoreHarness): ContractCase[]
     ...closedCases(harness, {
       insert: ({ conversations }) => conversations.insert(someConversation('one')),
       replace: ({ conversations }) => conversations.replace(someConversation('one', { version: 2 })),
-      withdraw: ({ conversations }) => conversations.withdraw('one'),
+      undoInsert: ({ conversations }) => conversations.undoInsert('one'),
       find: ({ conversations }) => conversations.find('one'),
       search: ({ conversations }) => conversations.search('ann', {}, 'CREATED_AT', { after: null, limit: 1 }),
       findUsing: ({ conversations }) => conversations.findUsing('one'),
@@ -138,12 +138,12 @@ function recordCases(harness: StoreHarness): ContractCase[] {
       deepEqual(await insert('c', 'ann', 'sb-3'), { kind: 'limit', reached: { limit: 'conversations_per_owner', max: 2 } });
       deepEqual(await insert('c', 'bob', 'sb-3'), { kind: 'inserted' });
     }),
-    storeCase(harness, 'withdraws an insert with its idempotency key, and can be repeated', async ([{ conversations }]) => {
+    storeCase(harness, 'undoes an insert with its idempotency key, and can be repeated', async ([{ conversations }]) => {
       await conversations.insert(someConversation('one'), claim);
       await conversations.insert(someConversation('two'), { ...claim, key: 'key-2' });
-      await conversations.withdraw('one');
-      await conversations.withdraw('one');
-      await conversations.withdraw('nobody');
+      await conversations.undoInsert('one');
+      await conversations.undoInsert('one');
+      await conversations.undoInsert('nobody');
       equal(await conversations.find('one'), null);
       equal((await conversations.find('two'))?.id, 'two');
       deepEqual(await conversations.insert(someConversation('three'), { ...claim, fingerprint: 'other' }), { kind: 'inserted' });

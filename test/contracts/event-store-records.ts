@@ -78,13 +78,13 @@ export function eventRecordCases(harness: StoreHarness): ContractCase[] {
       equal(expected.length, 2);
       deepEqual((await texts(connections[0])).toSorted(), expected.toSorted());
     }),
-    storeCase(harness, 'deletes the events of a withdrawn conversation, and no others', async ([store]) => {
+    storeCase(harness, 'deletes the events of a conversation whose insert is undone, and no others', async ([store]) => {
       const { conversations, events } = store;
       await conversations.insert(someConversation('one'), undefined, note('one'));
       await conversations.insert(someConversation('two'), undefined, note('two'));
       await events.append([...note('one'), someEvent('sandbox', { conversationId: null })]);
-      await conversations.withdraw('one');
-      await conversations.withdraw('one');
+      await conversations.undoInsert('one');
+      await conversations.undoInsert('one');
       deepEqual(await texts(store), ['two', 'sandbox']);
     }),
     storeCase(harness, 'keeps the events of purged sandboxes, and of purged conversations only the changes of their status', async ([store]) => {

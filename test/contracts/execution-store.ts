@@ -74,7 +74,7 @@ export function executionStoreContract(harness: StoreHarness): ContractCase[] {
       await executions.replace(ended(running[0]!));
       deepEqual(await executions.insert(someExecution('next'), limits), { kind: 'inserted' });
     }),
-    storeCase(harness, 'distinguishes a repeated request from a conflicting one until the record is withdrawn', async (connections) => {
+    storeCase(harness, 'distinguishes a repeated request from a conflicting one until the insert is undone', async (connections) => {
       const [{ executions }] = connections;
       deepEqual(await executions.insert(someExecution('one'), none, claim), { kind: 'inserted' });
       deepEqual(await executions.insert(someExecution('two'), { executionsPerSandbox: 0 }, claim), { kind: 'repeated', id: 'one' });
@@ -83,8 +83,8 @@ export function executionStoreContract(harness: StoreHarness): ContractCase[] {
       equal(await executions.findClaim({ ...claim, ownerId: 'bob' }), null);
       // The same key for another kind of record is another claim.
       deepEqual(await connections[0].sandboxes.insert(someSandbox('sb-1'), unlimited, claim), { kind: 'inserted' });
-      await executions.withdraw('one');
-      await executions.withdraw('one');
+      await executions.undoInsert('one');
+      await executions.undoInsert('one');
       equal(await executions.find('one'), null);
       equal(await executions.findClaim(claim), null);
       deepEqual(await executions.insert(someExecution('two'), none, claim), { kind: 'inserted' });
@@ -100,7 +100,7 @@ export function executionStoreContract(harness: StoreHarness): ContractCase[] {
     ...closedCases(harness, {
       insert: ({ executions }) => executions.insert(someExecution('one'), none),
       findClaim: ({ executions }) => executions.findClaim(claim),
-      withdraw: ({ executions }) => executions.withdraw('one'),
+      undoInsert: ({ executions }) => executions.undoInsert('one'),
       replace: ({ executions }) => executions.replace(someExecution('one')),
       find: ({ executions }) => executions.find('one'),
       list: ({ executions }) => executions.list('sb-1', { after: null, limit: 10 }),

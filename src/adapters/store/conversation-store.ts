@@ -40,7 +40,7 @@ export function createConversationStore(db: Db, log: EventLog, onDamaged?: Damag
 
     findClaim: (claim) => findClaim(db, 'conversation', claim),
 
-    withdraw: (id) =>
+    undoInsert: (id) =>
       db.transaction().execute(async (trx) => {
         await deleteRecords(trx, 'conversation', [id]);
         await trx.deleteFrom('events').where('conversation_id', '=', id).executeTakeFirst();

@@ -25,7 +25,7 @@ export function createExecutionStore(db: Db, onDamaged?: DamageListener): Execut
 
     findClaim: (claim) => findClaim(db, 'execution', claim),
 
-    withdraw: (id) => db.transaction().execute((trx) => deleteRecords(trx, 'execution', [id])),
+    undoInsert: (id) => db.transaction().execute((trx) => deleteRecords(trx, 'execution', [id])),
 
     replace: async (execution) => {
       const isReplaced = await replaceOlder(db.updateTable('executions').set(rowOfExecution(execution)), execution);

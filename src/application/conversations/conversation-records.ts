@@ -23,7 +23,10 @@ export type WriteOutcome =
   | { readonly kind: 'unchanged' }
   | ClaimOutcome;
 
-/** Changes the record, again if somebody else wrote first. Returns the written record. Null if nothing was written. */
+/**
+ * Changes the record, again if somebody else wrote first. Returns the written record. Null if nothing was written: there is no such record
+ * (then `change` is not called), `change` returned null, or the sandbox that it uses does not run.
+ */
 export async function changeConversation(deps: CoreDeps, id: string, change: Change): Promise<Conversation | null> {
   const outcome = await writeConversation(deps, id, change);
   return outcome.kind === 'written' ? outcome.conversation : null;

@@ -71,7 +71,7 @@ async function startSandbox({ sandboxes, store }: ConversationUseCaseDeps, conve
     await sandboxes.startWithId(ownerId, sandboxId, { specId, parameters });
   } catch (error) {
     // If this fails too, the start continues in the background, as after a crash here.
-    await store.conversations.withdraw(id).catch(() => {});
+    await store.conversations.undoInsert(id).catch(() => {});
     throw error;
   }
 }

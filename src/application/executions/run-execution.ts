@@ -73,7 +73,7 @@ async function startNew(
     if (reason === 'process_limit_reached') await runtime.executions.remove(sandbox.instanceId, execution.id).catch(() => {});
     // The command certainly does not run. After other failures it may run.
     const isOver = reason === 'process_limit_reached' || reason === 'command_not_begun';
-    if (isOver || isFailureOf(error, 'sandbox_not_running', 'invalid_request')) await store.executions.withdraw(execution.id);
+    if (isOver || isFailureOf(error, 'sandbox_not_running', 'invalid_request')) await store.executions.undoInsert(execution.id);
     throw error;
   }
 }

@@ -55,7 +55,7 @@ export function createReferenceConversations(log: ReferenceEvents): Conversation
 
     findClaim: (claim) => atOnce(() => claims.find(claim)),
 
-    withdraw: (id) =>
+    undoInsert: (id) =>
       atOnce(() => {
         forget(id);
         log.forgetConversation(id);

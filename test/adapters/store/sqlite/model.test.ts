@@ -132,7 +132,7 @@ const call: fc.Arbitrary<Call> = fc.oneof(
   fc
     .tuple(conversation, events, fc.option(claim, { nil: undefined }))
     .map(([one, told, made]): Call => (s) => s.conversations.replace(one, told, made)),
-  few('s').map((id): Call => (s) => s.conversations.withdraw(id)),
+  few('s').map((id): Call => (s) => s.conversations.undoInsert(id)),
   few('s').map((id): Call => (s) => s.conversations.findUsing(id).then((found) => found.toSorted((a, b) => (a.id < b.id ? -1 : 1)))),
   fc
     .tuple(owner, filter, fc.constantFrom(...conversationSortOrders), page)
