@@ -20,6 +20,7 @@ export type {
 export type { Repositories } from '../application/repositories/repositories.ts';
 export type * from '../application/sandboxes/sandbox-specs.ts';
 export { sentenceOf as describeReason, sentenceOfFailure as describeFailure } from '../adapters/shared/failure-sentences.ts';
+export type { ExecutionState, KeptOutput } from '../domain/execution.ts';
 export { Failure, isFailure, isFailureOf } from '../domain/failure.ts';
 export type { AnyFailure, FailureCode, FailureContexts, FailureData, RequestProblem } from '../domain/failure.ts';
 export type { ProbeMiss } from '../domain/readiness.ts';

@@ -47,19 +47,29 @@ export function newExecution({ timeoutMs, now, ...given }: NewExecution): Execut
   };
 }
 
-interface ObservedExecution {
+/** The kept bytes of an output, as offsets from `oldest` to `end`. `end` is how many bytes the command has written. */
+export interface KeptOutput {
+  readonly oldest: number;
+  readonly end: number;
+}
+
+/** An execution as its runtime reports it. */
+export interface ExecutionState {
   readonly status: ExecutionRecordStatus;
+  /** 128 plus the signal number if a signal ended it. Null unless it has exited. */
   readonly exitCode: number | null;
+  /** True if it continues, and its output is kept, after the process that started it has ended. */
   readonly durable: boolean;
-  readonly stdout: { readonly end: number };
-  readonly stderr: { readonly end: number };
+  readonly stdout: KeptOutput;
+  readonly stderr: KeptOutput;
+  /** Why it is not durable, or why it is lost. */
   readonly reason: Reason | null;
 }
 
 export const sigkillExitCode = 128 + 9;
 
 /** Returns the record with the state that the runtime reports. The record of an ended execution does not change. */
-export function observeExecution(record: ExecutionRecord, observed: ObservedExecution, now: number): ExecutionRecord {
+export function observeExecution(record: ExecutionRecord, observed: ExecutionState, now: number): ExecutionRecord {
   if (record.status !== 'running') return record;
   const { status, exitCode, durable, stdout, stderr, reason } = observed;
   // The time limit explains more than the kill. If the command ended by itself at the last moment, the time limit is not the reason.

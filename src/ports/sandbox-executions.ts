@@ -1,4 +1,4 @@
-import type { Reason } from '../domain/reason.ts';
+import type { ExecutionState } from '../domain/execution.ts';
 import type { Execution, ExecutionRequest } from './sandbox-runtime.ts';
 
 export interface TerminalSize {
@@ -53,25 +53,6 @@ export interface OutputRequest {
    * started the command. Default: a slow reader does not block the command.
    */
   readonly hold?: boolean;
-}
-
-/** The kept bytes of an output, as offsets from `oldest` to `end`. `end` is how many bytes the command has written. */
-export interface KeptOutput {
-  readonly oldest: number;
-  readonly end: number;
-}
-
-/** `lost`: its sandbox was stopped or disappeared before it ended, or its end is unknown. */
-export interface ExecutionState {
-  readonly status: 'running' | 'exited' | 'lost';
-  /** 128 plus the signal number if a signal ended it. Null unless it has exited. */
-  readonly exitCode: number | null;
-  /** True if it continues, and its output is kept, after the process that started it has ended. */
-  readonly durable: boolean;
-  readonly stdout: KeptOutput;
-  readonly stderr: KeptOutput;
-  /** Why it is not durable, or why it is lost. */
-  readonly reason: Reason | null;
 }
 
 /**

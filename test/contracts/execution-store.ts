@@ -14,7 +14,8 @@ function someExecution(id: string, changes: Partial<ExecutionRecord> = {}): Exec
 }
 
 function ended(record: ExecutionRecord): ExecutionRecord {
-  const observed = { status: 'exited', exitCode: 3, durable: true, stdout: { end: 5 }, stderr: { end: 7 }, reason: null } as const;
+  const output = { stdout: { oldest: 0, end: 5 }, stderr: { oldest: 0, end: 7 } };
+  const observed = { status: 'exited', exitCode: 3, durable: true, ...output, reason: null } as const;
   return nextVersion(observeExecution(record, observed, someTime + 500));
 }
 

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomBytes, randomInt } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
-import type {
-  ExecutionStart, ExecutionState, OpenExecution, OpenExecutionStart, OutputStream, SandboxExecutions,
-} from '../../src/ports/sandbox-executions.ts';
+import type { ExecutionState } from '../../src/domain/execution.ts';
+import type { ExecutionStart, OpenExecution, OpenExecutionStart, OutputStream, SandboxExecutions } from '../../src/ports/sandbox-executions.ts';
 import type { SandboxLaunch, SandboxRuntime } from '../../src/ports/sandbox-runtime.ts';
 import { type ContractCase, runAndClose } from './contract.ts';
 import { eventually, never } from './sandbox-runtime-harness.ts';

@@ -1,8 +1,9 @@
+import type { ExecutionState } from '../../domain/execution.ts';
 import { Failure } from '../../domain/failure.ts';
 import type { Reason } from '../../domain/reason.ts';
 import { raceSignal } from '../../ports/abort-signals.ts';
 import type {
-  ExecutionStart, ExecutionState, OpenExecution, OpenExecutionStart, OutputRequest, OutputStream, SandboxExecutions, TerminalSize,
+  ExecutionStart, OpenExecution, OpenExecutionStart, OutputRequest, OutputStream, SandboxExecutions, TerminalSize,
 } from '../../ports/sandbox-executions.ts';
 import { streamOf } from '../shared/node-streams.ts';
 import { createSingleFlight } from '../shared/single-flight.ts';

@@ -1,7 +1,8 @@
 import { z } from 'zod';
+import type { ExecutionState } from '../../domain/execution.ts';
 import { Failure, isFailureOf } from '../../domain/failure.ts';
 import { onAbort } from '../../ports/abort-signals.ts';
-import type { ExecutionState, OutputRequest, OutputStream } from '../../ports/sandbox-executions.ts';
+import type { OutputRequest, OutputStream } from '../../ports/sandbox-executions.ts';
 import { isShellFailure, runScript, scriptFailure, withScriptTimeLimit } from './script-result.ts';
 import { neverAborts, realTimers, sleep } from '../shared/timeout.ts';
 import { type ExecutionHost, executionNotFound, type HostExecution } from './execution-host.ts';
@@ -16,7 +17,7 @@ export const longestWaitMs = 5_000;
 /** The highest exit code that is not from a signal. A higher one may be that of a script of Skep, killed by a signal. */
 export const maxCertainCode = 128;
 
-/** The output of the script `state`: the status, the exit code, and the oldest offset and the end of each output. */
+/** The output of the script `state`: the status, the exit code, and the oldest offset and the end of stdout, then of stderr. */
 const Line = z.tuple([
   z.enum(['running', 'exited', 'ended', 'unknown']), z.coerce.number().nullable().catch(null),
   z.coerce.number(), z.coerce.number(), z.coerce.number(), z.coerce.number(),
@@ -199,8 +200,8 @@ export class ExecutionReader {
   }
 }
 
-function stateOf(...[status, exitCode, oldest, end, errOldest, errEnd]: z.infer<typeof Line>): ExecutionState {
-  const kept = { durable: true, stdout: { oldest, end }, stderr: { oldest: errOldest, end: errEnd } };
+function stateOf(...[status, exitCode, outOldest, outEnd, errOldest, errEnd]: z.infer<typeof Line>): ExecutionState {
+  const kept = { durable: true, stdout: { oldest: outOldest, end: outEnd }, stderr: { oldest: errOldest, end: errEnd } };
   if (status === 'running') return { status: 'running', exitCode: null, ...kept, reason: null };
   if (status === 'exited') return { status: 'exited', exitCode, ...kept, reason: null };
   const reason = { code: status === 'ended' ? 'execution_sandbox_ended' : 'execution_end_unknown' } as const;

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { ExecutionState } from '../../domain/execution.ts';
 import { Failure } from '../../domain/failure.ts';
 import type { Reason } from '../../domain/reason.ts';
 import { raceSignal } from '../../ports/abort-signals.ts';
-import type { ExecutionStart, ExecutionState } from '../../ports/sandbox-executions.ts';
+import type { ExecutionStart } from '../../ports/sandbox-executions.ts';
 import type { Execution } from '../../ports/sandbox-runtime.ts';
 import type { HostExecution } from './execution-host.ts';
 import { maxCertainCode } from './execution-reader.ts';

@@ -1,6 +1,7 @@
+import type { KeptOutput } from '../../domain/execution.ts';
 import { Failure } from '../../domain/failure.ts';
 import { raceSignal } from '../../ports/abort-signals.ts';
-import type { KeptOutput, OutputRequest } from '../../ports/sandbox-executions.ts';
+import type { OutputRequest } from '../../ports/sandbox-executions.ts';
 
 /** Smaller pieces are collected in blocks of this size. */
 const blockBytes = 4_096;

@@ -61,9 +61,9 @@ async function publishAlone(
   if (isArchived === true) throw new Failure('conversation_publish_refused', { id, branch, reason: { code: 'repository_archived' } });
   const remote = await provider.remote(path, signal);
   const target = { provider: provider.name, repository: path, remote, branch };
-  const { pullRequest: content } = request;
-  const openPullRequest = content === null ? null : pullRequestOpener(provider, path, { ...content, branch });
-  if (content !== null && content.base !== null) await deps.checkouts.checkBranch({ ...target, branch: content.base }, signal);
+  const { pullRequest: wanted } = request;
+  const openPullRequest = wanted === null ? null : pullRequestOpener(provider, path, { ...wanted, branch });
+  if (wanted !== null && wanted.base !== null) await deps.checkouts.checkBranch({ ...target, branch: wanted.base }, signal);
   const { commit, complete } = await pushCommit(deps, workTree, { ...request, userId: userIdOf(caller) }, target, signal);
   try {
     await changeConversation(deps, id, ({ publications }) => (

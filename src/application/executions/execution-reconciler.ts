@@ -1,12 +1,11 @@
 import {
-  type ExecutionRecord, hasMoreOutput, isExecutionUnsettled, loseExecution, observeExecution, timeOutExecution,
+  type ExecutionRecord, type ExecutionState, hasMoreOutput, isExecutionUnsettled, loseExecution, observeExecution, timeOutExecution,
 } from '../../domain/execution.ts';
 import { isFailure, isFailureOf, logFieldsOf } from '../../domain/failure.ts';
 import { canonicalJson } from '../../domain/fingerprint.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import { raceSignal } from '../../ports/abort-signals.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { ExecutionState } from '../../ports/sandbox-executions.ts';
 import type { CoreDeps } from '../use-cases.ts';
 import { KeyedWorker, type KeyedRun } from '../keyed-worker.ts';
 import { scanRecords } from '../scan-records.ts';

@@ -1,10 +1,10 @@
-import type { ExecutionLimits, ExecutionRecord } from '../../domain/execution.ts';
+import type { ExecutionLimits, ExecutionRecord, KeptOutput } from '../../domain/execution.ts';
 import { Failure, isFailureOf } from '../../domain/failure.ts';
 import { activityIntervalMs } from '../../domain/idle-policy.ts';
 import type { Page, PageRequest } from '../../domain/page.ts';
 import type { Caller } from '../../domain/principal.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
-import type { KeptOutput, OutputRequest, OutputStream, TerminalSize } from '../../ports/sandbox-executions.ts';
+import type { OutputRequest, OutputStream, TerminalSize } from '../../ports/sandbox-executions.ts';
 import type { CoreDeps, Bound } from '../use-cases.ts';
 import { getSandbox, withRecordFailures } from '../sandboxes/sandbox-records.ts';
 import { waitAtMost } from '../timers.ts';
