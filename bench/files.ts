@@ -9,6 +9,7 @@ import { promisify } from 'node:util';
 import Docker from 'dockerode';
 import { copy } from '../src/adapters/cli/copy.ts';
 import { createClient, type SkepClient } from '../src/client/index.ts';
+import { neverAborts } from '../src/ports/abort-signals.ts';
 import { startServer } from '../test/support/server.ts';
 import { deploymentOf } from '../test/support/deployment.ts';
 import { createClient as createJsonClient, object } from '../test/support/client.ts';
@@ -22,7 +23,6 @@ const gibibyte = 2 ** 30;
 const smallFiles = 1000;
 const rounds = { large: 5, small: 9 };
 /** The copies run to their end. */
-const never = new AbortController().signal;
 
 interface Place {
   readonly client: SkepClient;
@@ -76,10 +76,10 @@ async function* large({ client, sandbox, container, folder }: Place): AsyncGener
   const times = { up: [] as number[], dockerUp: [] as number[], down: [] as number[], dockerDown: [] as number[] };
   for (let round = 0; round < rounds.large; round += 1) {
     times.dockerUp.push(await timed(() => run('docker', ['cp', file, `${container}:/workspace/docker`])));
-    times.up.push(await timed(() => copy(client, file, `${sandbox}:/workspace/skep`, never)));
+    times.up.push(await timed(() => copy(client, file, `${sandbox}:/workspace/skep`, neverAborts)));
     times.dockerDown.push(await timed(() => run('docker', ['cp', `${container}:/workspace/docker`, back])));
     await rm(back);
-    times.down.push(await timed(() => copy(client, `${sandbox}:/workspace/skep`, back, never)));
+    times.down.push(await timed(() => copy(client, `${sandbox}:/workspace/skep`, back, neverAborts)));
     if (round === 0 && await digestOf(back) !== await digestOf(file)) throw new Error('the file came back changed');
     await rm(back);
     await run('docker', ['exec', container, 'rm', '/workspace/docker', '/workspace/skep']);
@@ -102,10 +102,10 @@ async function* small({ client, sandbox, container, folder }: Place): AsyncGener
   const times = { up: [] as number[], dockerUp: [] as number[], down: [] as number[], dockerDown: [] as number[] };
   for (let round = 0; round < rounds.small; round += 1) {
     times.dockerUp.push(await timed(() => run('docker', ['cp', tree, `${container}:/workspace/docker-${round}`])));
-    times.up.push(await timed(() => copy(client, tree, `${sandbox}:/workspace/skep-${round}`, never)));
+    times.up.push(await timed(() => copy(client, tree, `${sandbox}:/workspace/skep-${round}`, neverAborts)));
     times.dockerDown.push(await timed(() => run('docker', ['cp', `${container}:/workspace/docker-${round}`, back])));
     await rm(back, { recursive: true });
-    times.down.push(await timed(() => copy(client, `${sandbox}:/workspace/skep-${round}`, back, never)));
+    times.down.push(await timed(() => copy(client, `${sandbox}:/workspace/skep-${round}`, back, neverAborts)));
     await rm(back, { recursive: true });
   }
   const note = `${rounds.small} rounds, in turn; without the start of the program skep`;

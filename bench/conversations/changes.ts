@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { readDeploymentFile } from '../../src/composition/config/deployment-file.ts';
 import { createSkep, type Skep } from '../../src/composition/index.ts';
+import { neverAborts } from '../../src/ports/abort-signals.ts';
 import { clearUp } from '../engine.ts';
 import { boundedFigure, type Figure, inMs, median, timed } from '../figure.ts';
 import { makeRepository } from './ready.ts';
@@ -14,7 +15,6 @@ const rounds = 9;
 const files = 10_000;
 const changed = 100;
 const owner = 'bench';
-const never = new AbortController().signal;
 const identity = '-c user.name=bench -c user.email=bench@example.org';
 
 /** Measures the changes of a large work tree against git's own commands in the same container, and publishing them against git by hand. */
@@ -40,9 +40,9 @@ export async function* benchChanges(): AsyncGenerator<Figure> {
       await inside(`git config --global --add safe.directory '*'; git init -q --bare /tmp/host.git; git status --porcelain`);
       for (let round = -1; round < rounds; round += 1) {
         await change(round);
-        const list = await timed(() => skep.conversations.changes(owner, id, never));
+        const list = await timed(() => skep.conversations.changes(owner, id, neverAborts));
         const git = await timed(() => inside('git status --porcelain >/dev/null; git diff HEAD >/dev/null'));
-        const publish = await timed(() => skep.conversations.publish(owner, id, { branch: null, commitMessage: null, patterns: null, pullRequest: null }, never));
+        const publish = await timed(() => skep.conversations.publish(owner, id, { branch: null, commitMessage: null, patterns: null, pullRequest: null }, neverAborts));
         const byHand = await timed(() => inside(`git add -A; git ${identity} commit -qm work; git push -q -f /tmp/host.git HEAD:work; git reset -q --soft HEAD~1; git reset -q`));
         if (round < 0) continue;
         for (const [name, ms] of Object.entries({ list, git, publish, byHand })) times[name as keyof typeof times].push(ms);

@@ -5,6 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { createSqliteStore } from '../../src/adapters/store/sqlite/index.ts';
 import { createSkep, type Sandbox, type Skep, type SkepOptions } from '../../src/composition/index.ts';
 import { readDeploymentFile } from '../../src/composition/config/deployment-file.ts';
+import { neverAborts } from '../../src/ports/abort-signals.ts';
 import { clearUp } from '../engine.ts';
 import { command, image, port, ready } from './raw.ts';
 
@@ -80,7 +81,7 @@ function followArrivals(skep: Skep): { seen(id: string): Promise<void>; readonly
     return wait;
   };
   const read = async (): Promise<void> => {
-    const batches = skep.events.follow(owner, { kinds: ['sandbox_moved'] }, 0, new AbortController().signal);
+    const batches = skep.events.follow(owner, { kinds: ['sandbox_moved'] }, 0, neverAborts);
     for await (const batch of batches) {
       for (const { data, sandboxId } of batch) {
         if (sandboxId !== null && 'pauseKind' in data && data.to !== 'STARTING') waitFor(sandboxId).resolve();

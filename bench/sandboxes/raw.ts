@@ -5,6 +5,7 @@ import { labels } from '../../src/adapters/sandbox-runtime/docker/labels.ts';
 import { containerConfig } from '../../src/adapters/sandbox-runtime/docker/start-container.ts';
 import { Networks } from '../../src/adapters/sandbox-runtime/docker/networks.ts';
 import { type ReadinessRule, sandboxSpec } from '../../src/domain/sandbox-spec.ts';
+import { neverAborts } from '../../src/ports/abort-signals.ts';
 import { clearUp } from '../engine.ts';
 
 export const image = 'skep-test/tiny';
@@ -25,7 +26,7 @@ const spec = sandboxSpec({ id: 'web', image, command, ports: [{ name: 'WEB', por
 export function createRawEngine() {
   const docker = new Docker();
   const probe = createNetworkProbe();
-  const networks = new Networks(createEngine({ docker, deployment, callTimeoutMs: 60_000, closed: new AbortController().signal }));
+  const networks = new Networks(createEngine({ docker, deployment, callTimeoutMs: 60_000, closed: neverAborts }));
   let made = 0;
   const answers = async (hostPort: number): Promise<void> => {
     const urls = [{ name: 'WEB', url: `http://${publishAddress}:${hostPort}`, port }];

@@ -1,3 +1,6 @@
+/** For work that no caller ends early. */
+export const neverAborts: AbortSignal = new AbortController().signal;
+
 /** Calls `callback` when the signal fires, or at once if it has fired. Does not call it after the result is disposed of. */
 export function onAbort(signal: AbortSignal, callback: () => void): Disposable {
   if (signal.aborted) callback();

@@ -3,6 +3,7 @@ import type { DiskSpace } from '../../src/domain/disk-pressure.ts';
 import { Failure } from '../../src/domain/failure.ts';
 import { explained, type Reason } from '../../src/domain/reason.ts';
 import type { SandboxSpec } from '../../src/domain/sandbox-spec.ts';
+import { neverAborts } from '../../src/ports/abort-signals.ts';
 import { type Progress, type Provision, type SandboxLaunch, type SandboxRuntime, unknownUsage } from '../../src/ports/sandbox-runtime.ts';
 
 /** A point where the test can hold calls until it lets them pass. */
@@ -148,7 +149,7 @@ export class ScriptedEngine {
       provide: (spec, progress, signal) => this.#provide(spec, progress, signal),
       start: (launch, progress, signal) => this.#start(launch, progress, signal),
       freeze: async (id) => {
-        await this.pass('freeze', new AbortController().signal);
+        await this.pass('freeze', neverAborts);
         return this.#to(id, this.canFreeze ? ['running'] : [], 'frozen');
       },
       stop: async (id) => this.#to(id, ['running', 'frozen'], 'stopped'),

@@ -1,12 +1,11 @@
 import { setImmediate as tick } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { StartQueue, type StartSlot, type StartPriority } from '../../src/application/sandboxes/start-queue.ts';
-
-const forever = new AbortController().signal;
+import { neverAborts } from '../../src/ports/abort-signals.ts';
 
 /** Asks for a start slot, and adds the name to `granted` when it is granted. */
 function ask(queue: StartQueue, granted: string[], name: string, asked: { owner?: string; priority?: StartPriority; signal?: AbortSignal } = {}): Promise<StartSlot> {
-  const { owner = 'me', priority = 'requested', signal = forever } = asked;
+  const { owner = 'me', priority = 'requested', signal = neverAborts } = asked;
   const turn = queue.take(owner, priority, signal);
   turn.then(() => granted.push(name), () => {});
   return turn;
@@ -36,7 +35,7 @@ describe('the start queue', () => {
   test('alternates between owners, even if one owner asks for many slots', async () => {
     const queue = new StartQueue(1);
     const granted: string[] = [];
-    const first = await queue.take('x', 'requested', forever);
+    const first = await queue.take('x', 'requested', neverAborts);
     const turns = ['a1', 'a2', 'a3', 'b1', 'b2', 'c1'].map((name) => ask(queue, granted, name, { owner: name.slice(0, 1) }));
     expect(await orderOf(turns, first, granted)).toEqual(['a1', 'b1', 'c1', 'a2', 'b2', 'a3']);
   });
@@ -44,7 +43,7 @@ describe('the start queue', () => {
   test('serves interrupted starts first, then requested starts, then pools', async () => {
     const queue = new StartQueue(1);
     const granted: string[] = [];
-    const first = await queue.take('x', 'requested', forever);
+    const first = await queue.take('x', 'requested', neverAborts);
     const turns = (['pool', 'requested', 'interrupted', 'requested'] as const).map((priority, index) => ask(queue, granted, `${priority}${index}`, { priority, owner: `${index}` }));
     expect(await orderOf(turns, first, granted)).toEqual(['interrupted2', 'requested1', 'requested3', 'pool0']);
   });
@@ -52,7 +51,7 @@ describe('the start queue', () => {
   test('rejects a caller that aborts at once, and keeps the other callers', async () => {
     const queue = new StartQueue(1);
     const granted: string[] = [];
-    const first = await queue.take('x', 'requested', forever);
+    const first = await queue.take('x', 'requested', neverAborts);
     const [one, two] = [new AbortController(), new AbortController()];
     const turns = [ask(queue, granted, 'a', { signal: one.signal }), ask(queue, granted, 'b', { signal: two.signal, owner: 'you' }), ask(queue, granted, 'c')];
     one.abort(new Error('deleted'));
@@ -61,6 +60,6 @@ describe('the start queue', () => {
     await expect(turns[1]).rejects.toThrow('deleted too');
     expect(await orderOf(turns, first, granted)).toEqual(['c']);
     await expect(queue.take('me', 'requested', AbortSignal.abort(new Error('late')))).rejects.toThrow('late');
-    (await queue.take('me', 'requested', forever)).release();
+    (await queue.take('me', 'requested', neverAborts)).release();
   });
 });

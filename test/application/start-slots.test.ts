@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
+import { neverAborts } from '../../src/ports/abort-signals.ts';
 import type { Write } from './observed.ts';
 import { calm, createWorld } from './world.ts';
 
@@ -39,7 +40,7 @@ test('start slots go first to unfinished starts of an earlier process, then to r
   await earlier.shutdown();
   clock.advance(1);
   const { sandboxes, queue, driver, shutdown } = boot([spec]);
-  const [one, two] = await Promise.all([0, 1].map(() => queue.take('you', 'requested', new AbortController().signal)));
+  const [one, two] = await Promise.all([0, 1].map(() => queue.take('you', 'requested', neverAborts)));
   const asked = await sandboxes.start('me', { specId: 'plain' });
   await calm();
   for (const id of [member, left.id]) driver.enqueue(id ?? '');
@@ -58,7 +59,7 @@ test('a start that is retried does not overtake the starts of other owners', asy
   faults.plan({ call: 'start', what: 'unavailable', when: 'before' });
   const retried = await sandboxes.start('me', { specId: 'plain' });
   await calm();
-  const slot = await queue.take('you', 'requested', new AbortController().signal);
+  const slot = await queue.take('you', 'requested', neverAborts);
   const other = await sandboxes.start('her', { specId: 'plain' });
   await calm();
   driver.enqueue(retried.id);

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createManualClock, type ManualClock } from '../doubles/memory/index.ts';
 import { Failure } from '../../src/domain/failure.ts';
 import { BackOff, KeyedTimers, retryThroughStoreOutage } from '../../src/application/timers.ts';
+import { neverAborts } from '../../src/ports/abort-signals.ts';
 
 const hour = 3_600_000;
 let clock: ManualClock;
@@ -82,7 +83,7 @@ interface Outage {
 }
 
 /** Begins work that fails until `failWith` is null, and returns when it was tried, in milliseconds. */
-function begin(signal = new AbortController().signal) {
+function begin(signal = neverAborts) {
   const outage: Outage = { tries: [], counts: [], failWith: new Failure('store_unavailable', { reason: { code: 'locked' }, retryAfterSeconds: 1 }), hold: null };
   const work = async (failures: number): Promise<string> => {
     outage.tries.push(clock.now());

@@ -9,6 +9,7 @@ import { createInMemoryStore } from '../../src/adapters/store/sqlite/index.ts';
 import { createContainer, resolve } from '../../src/composition/create-skep.ts';
 import { checkOptions, optionsSchema } from '../../src/composition/skep-options.ts';
 import { all, tokens } from '../../src/composition/wiring/tokens.ts';
+import { neverAborts } from '../../src/ports/abort-signals.ts';
 import { createMemoryAgentProtocol } from '../doubles/memory/agent.ts';
 import { createMemoryGitProvider } from '../doubles/memory/index.ts';
 import { until } from '../support/until.ts';
@@ -196,7 +197,7 @@ test('local repositories are not served from the temporary folders of a deployme
   onTestFinished(() => void vi.unstubAllEnvs());
   const skep = await createSkep({ git: [{ provider: 'local', root: folder }], specs: [{ id: 'a', command: ['sleep', '60'] }] });
   const { id } = await skep.sandboxes.start('ann', { specId: null });
-  await skep.sandboxes.awaitRunning('ann', id, new AbortController().signal);
+  await skep.sandboxes.awaitRunning('ann', id, neverAborts);
   const workspace = join(folder, readdirSync(folder).find((name) => name.startsWith('skep-sandboxes-')) ?? '', id, 'workspace');
   await promisify(execFile)('git', ['init', workspace]);
   expect((await skep.repositories.search('', null, { after: null, limit: 10 })).items).toEqual([]);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Message } from '../../src/domain/conversation.ts';
+import { neverAborts } from '../../src/ports/abort-signals.ts';
 import type { AgentClient, AgentPermission, AgentProtocol, AgentSession, AgentStreams, AgentTurn, AgentUpdate } from '../../src/ports/agent-protocol.ts';
 import { type ContractCase, withTimeout } from './contract.ts';
 
@@ -65,9 +66,6 @@ export interface AgentStage extends AgentHarness {
 
 export type AgentCase = readonly [name: string, run: (stage: AgentStage) => Promise<void>];
 
-/** A signal that never fires. */
-export const never: AbortSignal = new AbortController().signal;
-
 export function recordingClient({ update, permission }: Partial<AgentClient> = {}): RecordingClient {
   const updates: AgentUpdate[] = [];
   const requests: AgentPermission[] = [];
@@ -116,6 +114,6 @@ async function open(
   const agent = await start(behaviour);
   const recording = recordingClient(client);
   const request = { streams: agent.streams, workingDir: '/tmp', authMethod: null, sessionId, client: recording };
-  const session = await withTimeout('a session', protocol.open(request, never));
+  const session = await withTimeout('a session', protocol.open(request, neverAborts));
   return { session, client: recording, agent, prompt: (message) => withTimeout('the turn ends', session.prompt(message)) };
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
+import { neverAborts } from '../../src/ports/abort-signals.ts';
 import type { AgentStreams } from '../../src/ports/agent-protocol.ts';
-import { type AgentCase, never, recordingClient } from './agent-harness.ts';
+import { type AgentCase, recordingClient } from './agent-harness.ts';
 import { withTimeout } from './contract.ts';
 import { scripted } from './agent-script.ts';
 
@@ -55,7 +56,7 @@ export const resumptionCases: readonly AgentCase[] = [
       const asked = Promise.withResolvers<void>();
       const first = recordingClient({ permission: async () => (asked.resolve(), await new Promise<null>(() => {})) });
       const request = { streams: streams.held(0, 0), workingDir: '/tmp', authMethod: null, sessionId: null, client: first };
-      const session = await withTimeout('a session', protocol.open(request, never));
+      const session = await withTimeout('a session', protocol.open(request, neverAborts));
       const requestId = await withTimeout('the next request of the session', session.nextRequest());
       const began = { ...streams.bytes };
       const prompted = session.prompt(steps);

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import type { ReasonCode } from '../../src/domain/reason.ts';
+import { neverAborts } from '../../src/ports/abort-signals.ts';
 import { AgentRefusal } from '../../src/ports/agent-protocol.ts';
-import { never, recordingClient, type AgentBehaviour, type AgentCase } from './agent-harness.ts';
+import { recordingClient, type AgentBehaviour, type AgentCase } from './agent-harness.ts';
 import { withTimeout } from './contract.ts';
 import { scripted } from './agent-script.ts';
 
@@ -10,7 +11,7 @@ function refuses(behaviour: AgentBehaviour, code: ReasonCode): AgentCase {
     `fails with a reason and closes the streams if the agent's behaviour is ${behaviour}`,
     async ({ protocol, start }) => {
       const { streams, gone } = await start(behaviour);
-      const opening = protocol.open({ streams, workingDir: '/tmp', authMethod: null, sessionId: null, client: recordingClient() }, never);
+      const opening = protocol.open({ streams, workingDir: '/tmp', authMethod: null, sessionId: null, client: recordingClient() }, neverAborts);
       await assert.rejects(withTimeout('the refusal', opening), (error) => {
         assert.ok(error instanceof AgentRefusal);
         assert.equal(error.reason.code, code);

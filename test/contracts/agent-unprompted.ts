@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import type { ToolCall } from '../../src/domain/agent.ts';
+import { neverAborts } from '../../src/ports/abort-signals.ts';
 import type { AgentUpdate } from '../../src/ports/agent-protocol.ts';
 import type { AgentCase, OpenedAgent } from './agent-harness.ts';
 import { withTimeout } from './contract.ts';
@@ -85,7 +86,7 @@ export const unpromptedCases: readonly AgentCase[] = [
     async ({ open }) => {
       const opened = await open();
       await endsTurn(opened, { say: 'second' }, { crash: true });
-      const { stopReason, reason } = await opened.session.follow(new AbortController().signal);
+      const { stopReason, reason } = await opened.session.follow(neverAborts);
       assert.deepEqual([stopReason, reason?.code], ['interrupted', 'agent_exited']);
       assert.equal(opened.client.said(), 'firstsecond');
     },

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import type { ProbeMiss } from '../../src/domain/readiness.ts';
 import type { ExposedUrl } from '../../src/domain/sandbox.ts';
 import type { ReadinessRule } from '../../src/domain/sandbox-spec.ts';
+import { neverAborts } from '../../src/ports/abort-signals.ts';
 import type { ReadinessProbe } from '../../src/ports/readiness-probe.ts';
 import { type ContractCase, withTimeout } from './contract.ts';
 
@@ -34,7 +35,7 @@ interface Waiting {
   readonly tells: (kind: ProbeMiss['kind']) => Promise<ProbeMiss>;
 }
 
-function ask({ probe, url }: ReadinessProbeHarness, rule: Probe, signal = new AbortController().signal): Waiting {
+function ask({ probe, url }: ReadinessProbeHarness, rule: Probe, signal = neverAborts): Waiting {
   const told: ProbeMiss[] = [];
   const listeners = new Set<(miss: ProbeMiss) => void>();
   const urls: ExposedUrl[] = [

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { neverAborts } from '../../src/ports/abort-signals.ts';
 import type { CheckoutRequest, RepositoryCheckouts, WorkTreeRequest } from '../../src/ports/repository-checkouts.ts';
 import type { ContractCase } from './contract.ts';
 import { casesWithFolder } from './stage-cases.ts';
@@ -42,7 +43,6 @@ export interface CheckoutStage extends Pick<RepositoryCheckoutsHarness, 'checkou
 export type CheckoutCase = readonly [name: string, run: (stage: CheckoutStage) => Promise<void>];
 
 export const noProgress = (): void => undefined;
-export const never: AbortSignal = new AbortController().signal;
 
 /** Turns cases that need a stage into contract cases. Each case gets its own harness. */
 export function checkoutCases(createHarness: () => Promise<RepositoryCheckoutsHarness>, cases: readonly CheckoutCase[]): ContractCase[] {
@@ -68,7 +68,7 @@ function stageOf(harness: RepositoryCheckoutsHarness, folder: string): CheckoutS
     },
     async open({ provider, repository, remote, author }, branch = null) {
       const request = { provider, repository, remote, branch, ...(author && { author }) };
-      return await openWorkTree(await checkouts.checkOut(request, noProgress, never), next());
+      return await openWorkTree(await checkouts.checkOut(request, noProgress, neverAborts), next());
     },
   };
 }

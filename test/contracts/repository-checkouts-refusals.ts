@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { inspect } from 'node:util';
 import { isFailureOf, type FailureCode, type FailureContexts } from '../../src/domain/failure.ts';
-import { never, noProgress, type CheckoutCase, type CheckoutSource } from './repository-checkouts-harness.ts';
+import { neverAborts } from '../../src/ports/abort-signals.ts';
+import { noProgress, type CheckoutCase, type CheckoutSource } from './repository-checkouts-harness.ts';
 
 const simple = { commits: [{ id: 'first', at: 1_600_000_000, files: [['a', '1'] as const] }] };
 
@@ -60,7 +61,7 @@ export const refusalCases: readonly CheckoutCase[] = [
     async ({ checkouts, publish, missing, open }) => {
       const source = await publish({ ...simple, branches: { 'feature/one': 'first' } });
       const [empty, gone] = [await publish({ commits: [] }, 'acme/empty'), await missing('acme/gone')];
-      const check = (of: CheckoutSource, branch: string): Promise<void> => checkouts.checkBranch({ ...of, branch }, never);
+      const check = (of: CheckoutSource, branch: string): Promise<void> => checkouts.checkBranch({ ...of, branch }, neverAborts);
       for (const branch of ['main', 'feature/one']) await check(source, branch);
       await assert.rejects(check(source, 'two'), named('branch_not_found', { repository: source.repository, branch: 'two' }));
       await assert.rejects(check(empty, 'main'), named('repository_empty', { repository: empty.repository, branch: 'main' }));
@@ -102,7 +103,7 @@ export const refusalCases: readonly CheckoutCase[] = [
         while ((await early?.read())?.done === false);
       }, isReason);
       await assert.rejects(async () => late?.read(), isReason);
-      const left = await checkouts.checkOut(request, noProgress, never);
+      const left = await checkouts.checkOut(request, noProgress, neverAborts);
       await left.archive.cancel();
       assert.deepEqual((await open(source)).files, { a: '1' });
     },

@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { FileChange } from '../../src/domain/change.ts';
 import type { Reason } from '../../src/domain/reason.ts';
+import { neverAborts } from '../../src/ports/abort-signals.ts';
 import { type SnapshotRequest, SnapshotRefusal, type WorkTreeSnapshot } from '../../src/ports/work-tree-snapshot.ts';
-import { never, type CheckoutCase, type CheckoutStage } from './repository-checkouts-harness.ts';
+import type { CheckoutCase, CheckoutStage } from './repository-checkouts-harness.ts';
 import { executeIn, runGit, type WorkTree } from './work-tree.ts';
 
 const lines = Array.from({ length: 20 }, (_, index) => `line ${index}\n`).join('');
@@ -31,10 +32,10 @@ export async function take(
   { checkouts }: CheckoutStage, tree: WorkTree, leftOut: string | null = null,
 ): Promise<WorkTreeSnapshot> {
   const request = { ...requestFor(tree), leftOut };
-  const snapshot = await checkouts.takeSnapshot(request, never);
+  const snapshot = await checkouts.takeSnapshot(request, neverAborts);
   const { head, complete } = snapshot;
-  const list = { head, complete, commits: await snapshot.commits(never), files: await snapshot.files(never) };
-  assert.deepEqual(await checkouts.listChanges(request, never), list);
+  const list = { head, complete, commits: await snapshot.commits(neverAborts), files: await snapshot.files(neverAborts) };
+  assert.deepEqual(await checkouts.listChanges(request, neverAborts), list);
   return snapshot;
 }
 
@@ -65,15 +66,15 @@ export const snapshotCases: readonly CheckoutCase[] = [
     async (stage) => {
       const tree = await stage.open(await stage.publish(description));
       await using same = await take(stage, tree);
-      assert.deepEqual([await same.files(never), await same.commits(never), same.head, same.complete], [[], [], tree.commit, true]);
+      assert.deepEqual([await same.files(neverAborts), await same.commits(neverAborts), same.head, same.complete], [[], [], tree.commit, true]);
       await change(tree);
       await using changed = await take(stage, tree);
-      const files = await changed.files(never);
+      const files = await changed.files(neverAborts);
       assert.deepEqual(files.map(brief), ['deleted deleted', 'edited modified', 'folder/new added', 'link modified', 'run mode_changed']);
       assert.deepEqual(files.map(({ oldMode, mode }) => [oldMode, mode]), [
         ['100644', null], ['100644', '100644'], [null, '100644'], ['120000', '120000'], ['100644', '100755'],
       ]);
-      assert.deepEqual(await same.files(never), []);
+      assert.deepEqual(await same.files(neverAborts), []);
     },
   ],
   [
@@ -101,8 +102,8 @@ export const snapshotCases: readonly CheckoutCase[] = [
       assert.equal(await git('count-objects', '-v'), objects);
       assert.equal(await git('status', '--porcelain'), status);
       assert.equal(snapshot.head, await git('rev-parse', 'HEAD'));
-      assert.deepEqual((await snapshot.commits(never)).map(({ subject, authorEmail }) => [subject, authorEmail]), [['The second', 'a@example.com'], ['The first', 'a@example.com']]);
-      const files = await snapshot.files(never);
+      assert.deepEqual((await snapshot.commits(neverAborts)).map(({ subject, authorEmail }) => [subject, authorEmail]), [['The second', 'a@example.com'], ['The first', 'a@example.com']]);
+      const files = await snapshot.files(neverAborts);
       assert.deepEqual(files.map(brief), [
         'binary added committed', 'deleted deleted committed', 'edited modified committed', 'folder/new added committed',
         'folder/to here renamed committed', 'link modified committed', 'run modified', 'söme "name"\n added',
@@ -113,12 +114,12 @@ export const snapshotCases: readonly CheckoutCase[] = [
 
       // The patch gives a clone the same tree as git has here.
       const clone = await stage.open(source);
-      await writeFile(join(clone.folder, '.git/whole.patch'), await text(snapshot.patch(null, never)));
+      await writeFile(join(clone.folder, '.git/whole.patch'), await text(snapshot.patch(null, neverAborts)));
       await clone.git('status');
       await clone.git('apply', '--binary', '--index', '.git/whole.patch');
       await git('add', '-A');
       assert.equal(await clone.git('write-tree'), await git('write-tree'));
-      const one = await text(snapshot.patch(['moved', 'folder/to here'], never));
+      const one = await text(snapshot.patch(['moved', 'folder/to here'], neverAborts));
       assert.match(one, /^diff --git a\/moved b\/folder\/to here\nsimilarity index 100%\nrename from moved\nrename to folder\/to here\n$/u);
     },
   ],
@@ -139,8 +140,8 @@ export const snapshotCases: readonly CheckoutCase[] = [
       await tree.git('checkout', '-q', 'main');
       await tree.git('merge', '-q', '--no-ff', '-m', 'merge', 'side');
       await using snapshot = await take(stage, tree);
-      assert.deepEqual((await snapshot.commits(never)).map(({ subject }) => subject), ['merge', 'side']);
-      assert.deepEqual((await snapshot.files(never)).map(brief), ['side added committed']);
+      assert.deepEqual((await snapshot.commits(neverAborts)).map(({ subject }) => subject), ['merge', 'side']);
+      assert.deepEqual((await snapshot.files(neverAborts)).map(brief), ['side added committed']);
     },
   ],
   [
@@ -161,13 +162,13 @@ export const snapshotCases: readonly CheckoutCase[] = [
       }
       await writeFile(join(tree.folder, 'conv-0'), 'a file with such a name\n');
       await using snapshot = await take(stage, tree, 'conv-[a-z0-9]');
-      const paths = (await snapshot.files(never)).map(({ path }) => path);
+      const paths = (await snapshot.files(neverAborts)).map(({ path }) => path);
       assert.deepEqual(paths, stage.traits.workTree === 'git' ? ['.gitignore', 'conv-0', 'conv-12/file'] : ['conv-0', 'conv-12/file']);
       assert.equal(snapshot.complete, true);
       if (stage.traits.workTree === 'files') return;
 
       const change = { author: { name: 'Ann', email: 'ann@example.com' }, message: 'Work\n', at: 0 };
-      assert.notEqual(await snapshot.commit(change, never), snapshot.head);
+      assert.notEqual(await snapshot.commit(change, neverAborts), snapshot.head);
     },
   ],
   [
@@ -179,7 +180,7 @@ export const snapshotCases: readonly CheckoutCase[] = [
       await tree.git('update-index', '--split-index');
       await change(tree);
       await using snapshot = await take(stage, tree);
-      assert.equal((await snapshot.files(never)).length, 5);
+      assert.equal((await snapshot.files(neverAborts)).length, 5);
     },
   ],
   [
@@ -190,12 +191,12 @@ export const snapshotCases: readonly CheckoutCase[] = [
       await tree.git('config', 'core.safecrlf', 'true');
       await writeFile(join(tree.folder, 'edited'), lines.replaceAll('\n', '\r\n') + 'more\r\n');
       await using snapshot = await take(stage, tree);
-      assert.deepEqual((await snapshot.files(never)).map(({ path, added, removed }) => [path, added, removed]), [['edited', 1, 0]]);
+      assert.deepEqual((await snapshot.files(neverAborts)).map(({ path, added, removed }) => [path, added, removed]), [['edited', 1, 0]]);
       await writeFile(join(tree.folder, '.git/attributes'), 'edited filter=missing\n');
       await tree.git('config', 'core.attributesFile', '.git/attributes');
       await tree.git('config', 'filter.missing.clean', 'false');
       await tree.git('config', 'filter.missing.required', 'true');
-      for (const read of [() => take(stage, tree), () => stage.checkouts.listChanges(requestFor(tree), never)]) {
+      for (const read of [() => take(stage, tree), () => stage.checkouts.listChanges(requestFor(tree), neverAborts)]) {
         const reason = await refusalOf(read());
         assert.equal(reason.code === 'snapshot_failed' && reason.exitCode, 128);
         assert.match(reason.code === 'snapshot_failed' ? (reason.output ?? '') : '', /clean filter 'missing' failed$/u);
@@ -208,14 +209,14 @@ export const snapshotCases: readonly CheckoutCase[] = [
       const tree = await stage.open(await stage.publish({ commits: [] }));
       await writeFile(join(tree.folder, 'first'), 'first\n');
       await using snapshot = await take(stage, tree);
-      assert.deepEqual((await snapshot.files(never)).map(brief), ['first added']);
+      assert.deepEqual((await snapshot.files(neverAborts)).map(brief), ['first added']);
       if (stage.traits.workTree === 'files') return;
       assert.equal(snapshot.head, null);
       await tree.git('add', '-A');
       await tree.git('commit', '-q', '-m', 'The first');
       await using committed = await take(stage, tree);
-      assert.deepEqual((await committed.files(never)).map(brief), ['first added committed']);
-      assert.equal((await committed.commits(never)).length, 1);
+      assert.deepEqual((await committed.files(neverAborts)).map(brief), ['first added committed']);
+      assert.equal((await committed.commits(neverAborts)).length, 1);
     },
   ],
   [
@@ -225,7 +226,7 @@ export const snapshotCases: readonly CheckoutCase[] = [
       const tree = await stage.open(await stage.publish(description));
       await rm(join(tree.folder, '.git'), { recursive: true });
       assert.equal(await reasonOf(take(stage, tree)), 'start_commit_missing');
-      assert.equal(await reasonOf(stage.checkouts.listChanges(requestFor(tree), never)), 'start_commit_missing');
+      assert.equal(await reasonOf(stage.checkouts.listChanges(requestFor(tree), neverAborts)), 'start_commit_missing');
       await runGit(tree.folder, ['init', '-q']);
       assert.equal(await reasonOf(take(stage, tree)), 'start_commit_missing');
     },
@@ -235,7 +236,7 @@ export const snapshotCases: readonly CheckoutCase[] = [
     async (stage) => {
       const { commit } = await stage.open(await stage.publish(description));
       const error = new Error('no sandbox');
-      await assert.rejects(stage.checkouts.takeSnapshot({ base: commit, run: () => Promise.reject(error) }, never), error);
+      await assert.rejects(stage.checkouts.takeSnapshot({ base: commit, run: () => Promise.reject(error) }, neverAborts), error);
       const left = new AbortController();
       const run = async () => {
         left.abort(error);

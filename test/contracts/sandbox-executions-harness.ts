@@ -2,10 +2,13 @@ import assert from 'node:assert/strict';
 import { randomBytes, randomInt } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
 import type { ExecutionState } from '../../src/domain/execution.ts';
-import type { ExecutionStart, OpenExecution, OpenExecutionStart, OutputStream, SandboxExecutions } from '../../src/ports/sandbox-executions.ts';
+import { neverAborts } from '../../src/ports/abort-signals.ts';
+import type {
+  ExecutionStart, OpenExecution, OpenExecutionStart, OutputStream, SandboxExecutions,
+} from '../../src/ports/sandbox-executions.ts';
 import type { SandboxLaunch, SandboxRuntime } from '../../src/ports/sandbox-runtime.ts';
 import { type ContractCase, runAndClose } from './contract.ts';
-import { eventually, never } from './sandbox-runtime-harness.ts';
+import { eventually } from './sandbox-runtime-harness.ts';
 
 /** The permitted differences between the executions of sandbox runtimes. */
 export interface SandboxExecutionsTraits {
@@ -183,7 +186,7 @@ export function executionCases(
 
 async function startSandbox(harness: SandboxExecutionsHarness, runtime: SandboxRuntime): Promise<SandboxLaunch> {
   const launched = harness.launch();
-  const observed = await runtime.start(launched, () => {}, never);
+  const observed = await runtime.start(launched, () => {}, neverAborts);
   assert.equal(observed.state, 'running', JSON.stringify(observed.reason));
   return launched;
 }
@@ -195,13 +198,13 @@ function createStage(harness: SandboxExecutionsHarness, runtime: SandboxRuntime,
     async start(command, more = {}, by = runtime) {
       const executionId = `exec-${randomBytes(6).toString('hex')}`;
       const request = { executionId, command: harness.commands[command], stdin: false, tty: null, ...more };
-      const begun = await by.executions.start(launched.id, request, never);
+      const begun = await by.executions.start(launched.id, request, neverAborts);
       return seen(by.executions, launched.id, request.executionId, begun);
     },
     async openCommand(command, more = {}) {
       const executionId = `exec-${randomBytes(6).toString('hex')}`;
       const start = { executionId, command: harness.commands[command], ...more };
-      return { id: start.executionId, ...opened(await runtime.executions.open(launched.id, start, never)) };
+      return { id: start.executionId, ...opened(await runtime.executions.open(launched.id, start, neverAborts)) };
     },
     random(limit) {
       state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7f_ff_ff_ff;
@@ -212,11 +215,11 @@ function createStage(harness: SandboxExecutionsHarness, runtime: SandboxRuntime,
 
 function seen(executions: SandboxExecutions, sandboxId: string, id: string, begun: ExecutionState): Execution {
   const output = (after: number, stream: OutputStream): Promise<ReadableStream<Uint8Array>> =>
-    executions.output(sandboxId, id, { stream, after, follow: true }, never);
+    executions.output(sandboxId, id, { stream, after, follow: true }, neverAborts);
   return {
     id, begun,
     state: () => executions.state(sandboxId, id),
-    ended: () => executions.ended(sandboxId, id, never),
+    ended: () => executions.ended(sandboxId, id, neverAborts),
     rest: async (after = 0, stream = 'stdout') => (await buffer(await output(after, stream))).toString('latin1'),
     async some(bytes, after = 0, stream = 'stdout') {
       let got = '';
@@ -228,7 +231,7 @@ function seen(executions: SandboxExecutions, sandboxId: string, id: string, begu
       return got;
     },
     async write(content, close = false) {
-      await executions.write(sandboxId, id, new Blob([Buffer.from(content)]).stream(), close, never);
+      await executions.write(sandboxId, id, new Blob([Buffer.from(content)]).stream(), close, neverAborts);
     },
     signal: (name) => executions.signal(sandboxId, id, name),
     resize: (cols, rows) => executions.resize(sandboxId, id, { cols, rows }),

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { setTimeout as pause } from 'node:timers/promises';
 import { isFailureOf } from '../../src/domain/failure.ts';
+import { neverAborts } from '../../src/ports/abort-signals.ts';
 import { type ExecutionsCase, floodBytes } from './sandbox-executions-harness.ts';
-import { never } from './sandbox-runtime-harness.ts';
 
 const isDropped = (error: unknown): boolean => isFailureOf(error, 'output_dropped') && error.context.oldest > 0;
 
@@ -12,7 +12,7 @@ export const slowReaderCases: readonly ExecutionsCase[] = [
     'does not slow down a command if nobody reads, and reports the dropped output',
     async ({ start, runtime, sandboxId }) => {
       const execution = await start('floods');
-      const slow = (await runtime.executions.output(sandboxId, execution.id, { stream: 'stdout', after: 0, follow: true }, never)).getReader();
+      const slow = (await runtime.executions.output(sandboxId, execution.id, { stream: 'stdout', after: 0, follow: true }, neverAborts)).getReader();
       await slow.read();
       const { exitCode, stdout: { oldest, end } } = await execution.ended();
       assert.deepEqual([exitCode, end], [0, floodBytes]);
@@ -29,7 +29,7 @@ export const slowReaderCases: readonly ExecutionsCase[] = [
     async ({ start, runtime, sandboxId }) => {
       const execution = await start('floods');
       const request = { stream: 'stdout', after: 0, follow: true, hold: true } as const;
-      const holding = (await runtime.executions.output(sandboxId, execution.id, request, never)).getReader();
+      const holding = (await runtime.executions.output(sandboxId, execution.id, request, neverAborts)).getReader();
       let read = 0;
       for (let mib = 1; mib <= 32; mib += 1) {
         while (read < mib << 20) read += (await holding.read()).value?.length ?? assert.fail('the output ended');
@@ -49,7 +49,7 @@ export const slowReaderCases: readonly ExecutionsCase[] = [
       const { id } = await start('floods');
       let read = 0;
       const request = { stream: 'stdout', after: 0, follow: true, hold: true } as const;
-      for await (const chunk of await runtime.executions.output(sandboxId, id, request, never)) read += chunk.length;
+      for await (const chunk of await runtime.executions.output(sandboxId, id, request, neverAborts)) read += chunk.length;
       assert.equal(read, floodBytes);
     },
   ],
@@ -58,7 +58,7 @@ export const slowReaderCases: readonly ExecutionsCase[] = [
     async ({ start, runtime, sandboxId }) => {
       const execution = await start('floods');
       const request = { stream: 'stdout', after: 0, follow: true, hold: true } as const;
-      const holding = (await runtime.executions.output(sandboxId, execution.id, request, never)).getReader();
+      const holding = (await runtime.executions.output(sandboxId, execution.id, request, neverAborts)).getReader();
       const { value } = await holding.read();
       await execution.signal('SIGKILL');
       const { exitCode, stdout: { end } } = await execution.ended();

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
+import { neverAborts } from '../../src/ports/abort-signals.ts';
 import { checkNumbered, type ExecutionsCase, numberedBytes, opened, startBeating } from './sandbox-executions-harness.ts';
 import { isFailing } from './sandbox-runtime-beats.ts';
-import { eventually, freeze, never } from './sandbox-runtime-harness.ts';
+import { eventually, freeze } from './sandbox-runtime-harness.ts';
 
 /** What continues, and what ends, after the end of the process that started a command. */
 export const survivalCases: readonly ExecutionsCase[] = [
@@ -79,7 +80,7 @@ export const survivalCases: readonly ExecutionsCase[] = [
       const lost = await later.ended();
       assert.deepEqual([lost.status, lost.reason?.code, lost.stdout.end], ['lost', 'execution_sandbox_ended', 6]);
       assert.equal(await later.rest(), 'ready\n');
-      await runtime.resume(launched, never);
+      await runtime.resume(launched, neverAborts);
       assert.equal((await later.state()).status, 'lost');
     },
     'own sandbox',
@@ -95,7 +96,7 @@ export const survivalCases: readonly ExecutionsCase[] = [
       const seen = await first.read(1 + random(written - 1));
       await runtime.close();
       const next = await open();
-      const later = opened(await next.executions.reopen(sandboxId, first.id, seen.length, never));
+      const later = opened(await next.executions.reopen(sandboxId, first.id, seen.length, neverAborts));
       assert.deepEqual(later.execution.handedOver, { bytes: written, isCut: !lines.slice(0, written).endsWith('\n') });
       await later.write(lines.slice(written));
       assert.equal(seen + await later.read(lines.length - seen.length), lines);
@@ -111,7 +112,7 @@ export const survivalCases: readonly ExecutionsCase[] = [
       await first.execution.forgetBefore({ stdin: 0, stdout: 2 });
       await runtime.close();
       const next = await open();
-      const later = opened(await next.executions.reopen(sandboxId, first.id, 2, never));
+      const later = opened(await next.executions.reopen(sandboxId, first.id, 2, neverAborts));
       assert.equal(await later.read(2), 't\n');
       assert.equal(await later.execution.exited, 7);
       await assert.rejects(later.write('more'));
@@ -138,7 +139,7 @@ export const survivalCases: readonly ExecutionsCase[] = [
       await freeze(runtime, sandboxId);
       await execution.remove();
       await assert.rejects(execution.by(await open()).state(), isFailing('execution_not_found'));
-      await runtime.resume(launched, never);
+      await runtime.resume(launched, neverAborts);
       let last = await readFile(sandboxId, 'beat');
       await eventually('the command has ended', async () => {
         await (await start('numbers')).ended();

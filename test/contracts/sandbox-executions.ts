@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { isFailureOf } from '../../src/domain/failure.ts';
+import { neverAborts } from '../../src/ports/abort-signals.ts';
 import type { ContractCase } from './contract.ts';
 import {
   executionCases, checkNumbered, type ExecutionsCase, numberedBytes, type SandboxExecutionsHarness, startBeating,
@@ -10,7 +11,7 @@ import { survivalCases } from './sandbox-executions-survival.ts';
 import { tamperedCases } from './sandbox-executions-tampered.ts';
 import { terminalCases } from './sandbox-executions-terminals.ts';
 import { isFailing } from './sandbox-runtime-beats.ts';
-import { eventually, freeze, never } from './sandbox-runtime-harness.ts';
+import { eventually, freeze } from './sandbox-runtime-harness.ts';
 
 const falseIfNotRunning = (error: unknown): false => {
   if (!isFailureOf(error, 'sandbox_not_running')) throw error;
@@ -38,7 +39,7 @@ export const basicCases: readonly ExecutionsCase[] = [
     async ({ start, commands, runtime, sandboxId }) => {
       const { id } = await start('copies', { stdin: true });
       const again = { executionId: id, command: commands.speaks, stdin: true, tty: null };
-      const state = await runtime.executions.start(sandboxId, again, never);
+      const state = await runtime.executions.start(sandboxId, again, neverAborts);
       assert.equal(state.status, 'running');
       const execution = await start('copies', { executionId: id, stdin: true });
       await execution.write('once', true);
@@ -126,7 +127,7 @@ export const basicCases: readonly ExecutionsCase[] = [
       await assert.rejects(executions.state(sandboxId, 'exec-none'), isFailing('execution_not_found'));
       await assert.rejects(executions.state(launch().id, 'exec-none'), isFailing('sandbox_not_found'));
       const request = { stream: 'stdout', after: 0, follow: false } as const;
-      await assert.rejects(executions.output(sandboxId, 'exec-none', request, never), isFailing('execution_not_found'));
+      await assert.rejects(executions.output(sandboxId, 'exec-none', request, neverAborts), isFailing('execution_not_found'));
       await executions.remove(sandboxId, 'exec-none');
       const execution = await start('speaks');
       await execution.ended();
@@ -159,7 +160,7 @@ export const basicCases: readonly ExecutionsCase[] = [
       assert.equal((await execution.state()).durable, traits.durable);
       await assert.rejects(copying.write('more'), isFailing('sandbox_not_running'));
       await assert.rejects(start('speaks'), isFailing('sandbox_not_running'));
-      assert.equal((await runtime.resume(launched, never)).state, 'running');
+      assert.equal((await runtime.resume(launched, neverAborts)).state, 'running');
       checkNumbered(await reading);
       // An engine may handle the event of the freeze after the thaw. Then the sandbox seems frozen until the event of the thaw.
       await eventually('the command accepts input', () => copying.write('more', true).then(() => true, falseIfNotRunning));
@@ -183,7 +184,7 @@ export const basicCases: readonly ExecutionsCase[] = [
       assert.equal((await over.state()).exitCode, 7);
       if (!traits.durable) return;
       assert.deepEqual([lost.status, lost.exitCode, lost.reason?.code], ['lost', null, 'execution_sandbox_ended']);
-      await runtime.resume(launched, never);
+      await runtime.resume(launched, neverAborts);
       assert.equal((await execution.state()).reason?.code, 'execution_sandbox_ended');
       assert.equal(await execution.rest(), 'ready\n');
     },

@@ -4,9 +4,10 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, posix } from 'node:path';
 import { isFailure } from '../../src/domain/failure.ts';
+import { neverAborts } from '../../src/ports/abort-signals.ts';
 import { filesOf } from './sandbox-files.ts';
 import { isFailing } from './sandbox-runtime-beats.ts';
-import { never, type SandboxRuntimeStage, type StageCase } from './sandbox-runtime-harness.ts';
+import type { SandboxRuntimeStage, StageCase } from './sandbox-runtime-harness.ts';
 import { finish, readTar, tarOf } from './sandbox-runtime-streams.ts';
 
 const link = (name: string, linkname: string) => [{ name, type: 'symlink', linkname }] as const;
@@ -25,7 +26,7 @@ export const filePathCases: readonly StageCase[] = [
       const files = filesOf(stage, sandbox);
       await files.write('real/file', 'content\n');
       const links = [link('link', 'real/file'), link('dir', 'real'), link('real/up', '../link'), link('loop', 'loop'), link('nowhere', 'no/thing')];
-      await stage.runtime.putFiles(sandbox.id, files.at('.'), tarOf(links), never);
+      await stage.runtime.putFiles(sandbox.id, files.at('.'), tarOf(links), neverAborts);
 
       assert.equal(await files.text('link'), 'content\n');
       assert.equal(await files.text('dir/up'), 'content\n');
@@ -58,10 +59,10 @@ export const filePathCases: readonly StageCase[] = [
       const { runtime, commands } = stage;
       const sandbox = await stage.begun('counts');
       const files = filesOf(stage, sandbox);
-      const { code, err } = await finish(await runtime.execute(sandbox.id, { command: commands['names in bytes'] }, never));
+      const { code, err } = await finish(await runtime.execute(sandbox.id, { command: commands['names in bytes'] }, neverAborts));
       assert.equal(code, 0, err);
       assert.deepEqual(await files.names('given'), ['bad\uFFFDutf']);
-      const found = await readTar(await runtime.getFiles(sandbox.id, files.at('given'), never));
+      const found = await readTar(await runtime.getFiles(sandbox.id, files.at('given'), neverAborts));
       assert.deepEqual([...found].map(([name, { content }]) => [name, content.toString()]), [['given', ''], ['given/bad\uFFFDutf', 'work']]);
       await files.remove('given', true);
       await assert.rejects(files.stat('given'), isFailing('file_not_found'));
@@ -100,10 +101,10 @@ export const filePathCases: readonly StageCase[] = [
       }
       const { runtime: { files: port } } = stage;
       for (const path of ['relative', '', '/a/../b', '/nul\0', `/${'x/'.repeat(3000)}`, `/${'ä'.repeat(128)}`]) {
-        await assert.rejects(port.stat(sandbox.id, path, true, never), isFailing('invalid_request'), path);
-        await assert.rejects(port.write(sandbox.id, path, ReadableStream.from([]), {}, never), isFailing('invalid_request'), path);
+        await assert.rejects(port.stat(sandbox.id, path, true, neverAborts), isFailing('invalid_request'), path);
+        await assert.rejects(port.write(sandbox.id, path, ReadableStream.from([]), {}, neverAborts), isFailing('invalid_request'), path);
       }
-      await assert.rejects(port.remove(sandbox.id, '/', true, never), isFailing('invalid_request'));
+      await assert.rejects(port.remove(sandbox.id, '/', true, neverAborts), isFailing('invalid_request'));
       const stranger = filesOf(stage, stage.launch('counts'));
       for (const attempt of [() => stranger.stat('x'), () => stranger.write('x', ''), () => stranger.list('.'), () => stranger.make('x')]) {
         await assert.rejects(attempt(), isFailing('sandbox_not_found'), String(attempt));
@@ -134,7 +135,7 @@ async function walkHostilePaths(stage: SandboxRuntimeStage): Promise<void> {
     const far = posix.join('../'.repeat(30), outside);
     const targets = [outside, far, `${outside}/secret`, `${far}/secret`, '/', '..', `dir/../${far}`];
     const links = targets.map((target, index) => link(`l${index}`, target));
-    await stage.runtime.putFiles(sandbox.id, files.at('.'), tarOf([...links, [{ name: 'dir', type: 'directory' }]]), never);
+    await stage.runtime.putFiles(sandbox.id, files.at('.'), tarOf([...links, [{ name: 'dir', type: 'directory' }]]), neverAborts);
     const parts = ['l0', 'l1', 'l2', 'l3', 'l4', 'l5', 'l6', 'dir', 'secret', '..', '.', '', ...outside.split('/'), '%2e%2e', '..\\', '\uFFFD'];
     const allowed = new Set(['file_not_found', 'wrong_file_type', 'invalid_request']);
     for (let run = 0; run < fuzzRuns; run += 1) {

@@ -3,10 +3,11 @@ import { posix } from 'node:path';
 import { buffer, text } from 'node:stream/consumers';
 import { isFailureOf } from '../../src/domain/failure.ts';
 import type { FileEntry } from '../../src/domain/file-entry.ts';
+import { neverAborts } from '../../src/ports/abort-signals.ts';
 import type { ByteRange, FileVersion, WriteOptions } from '../../src/ports/sandbox-files.ts';
 import type { SandboxLaunch } from '../../src/ports/sandbox-runtime.ts';
 import { isFailing } from './sandbox-runtime-beats.ts';
-import { freeze, never, type SandboxRuntimeStage, type StageCase } from './sandbox-runtime-harness.ts';
+import { freeze, type SandboxRuntimeStage, type StageCase } from './sandbox-runtime-harness.ts';
 
 type Content = string | Uint8Array | AsyncIterable<Uint8Array>;
 
@@ -19,21 +20,21 @@ const streamOf = (content: Content): ReadableStream<Uint8Array> =>
 export function filesOf({ runtime: { files } }: SandboxRuntimeStage, { id, spec }: SandboxLaunch) {
   const at = (name: string): string => (name.startsWith('/') ? name : posix.join(spec.workingDir, name));
   const read = async (name: string, choose = whole): Promise<Buffer> =>
-    await buffer((await files.read(id, at(name), choose, never)).content);
+    await buffer((await files.read(id, at(name), choose, neverAborts)).content);
   const list = async (name: string, depth = 1): Promise<FileEntry[]> => {
     const found: FileEntry[] = [];
-    for await (const entry of files.list(id, at(name), depth, never)) found.push(entry);
+    for await (const entry of files.list(id, at(name), depth, neverAborts)) found.push(entry);
     return found;
   };
   return {
     at,
     read,
     text: async (name: string) => (await read(name)).toString(),
-    write: (name: string, content: Content, options: WriteOptions = {}) => files.write(id, at(name), streamOf(content), options, never),
-    stat: (name: string, followLink = false) => files.stat(id, at(name), followLink, never),
-    make: (name: string) => files.makeDirectory(id, at(name), never),
-    remove: (name: string, recursive = false) => files.remove(id, at(name), recursive, never),
-    move: (from: string, to: string) => files.move(id, at(from), at(to), never),
+    write: (name: string, content: Content, options: WriteOptions = {}) => files.write(id, at(name), streamOf(content), options, neverAborts),
+    stat: (name: string, followLink = false) => files.stat(id, at(name), followLink, neverAborts),
+    make: (name: string) => files.makeDirectory(id, at(name), neverAborts),
+    remove: (name: string, recursive = false) => files.remove(id, at(name), recursive, neverAborts),
+    move: (from: string, to: string) => files.move(id, at(from), at(to), neverAborts),
     list,
     names: async (name: string, depth = 1) =>
       (await list(name, depth)).map(({ path }) => posix.relative(at(name), path)).toSorted(),
@@ -135,7 +136,7 @@ export const sandboxFileCases: readonly StageCase[] = [
       const sandbox = await stage.begun('counts');
       const files = filesOf(stage, sandbox);
       await files.write('big', pieces(40, () => {}), { size: 40 * 256 * 1024 });
-      const reader = (await stage.runtime.files.read(sandbox.id, files.at('big'), whole, never)).content.getReader();
+      const reader = (await stage.runtime.files.read(sandbox.id, files.at('big'), whole, neverAborts)).content.getReader();
       assert.equal((await reader.read()).done, false);
       await reader.cancel();
       const controller = new AbortController();

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { buffer } from 'node:stream/consumers';
 import { isFailureOf, type FailureCode } from '../../src/domain/failure.ts';
+import { neverAborts } from '../../src/ports/abort-signals.ts';
 import type { Execution, SandboxLaunch } from '../../src/ports/sandbox-runtime.ts';
-import { eventually, never, type SandboxRuntimeStage } from './sandbox-runtime-harness.ts';
+import { eventually, type SandboxRuntimeStage } from './sandbox-runtime-harness.ts';
 
 /** Waits until the command `beats` has written a higher number. */
 export function beatsOn({ readFile }: SandboxRuntimeStage, id: string): Promise<void> {
@@ -21,7 +22,7 @@ export async function assertStill({ readFile, begun, countsOn }: SandboxRuntimeS
 /** Starts a sandbox, and the command `beats` in it. */
 export async function beating(stage: SandboxRuntimeStage): Promise<{ readonly sandbox: SandboxLaunch; readonly execution: Execution }> {
   const sandbox = await stage.begun('counts');
-  const execution = await stage.runtime.execute(sandbox.id, { command: stage.commands.beats }, never);
+  const execution = await stage.runtime.execute(sandbox.id, { command: stage.commands.beats }, neverAborts);
   await beatsOn(stage, sandbox.id);
   return { sandbox, execution };
 }

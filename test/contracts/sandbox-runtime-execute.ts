@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { buffer, text } from 'node:stream/consumers';
+import { neverAborts } from '../../src/ports/abort-signals.ts';
 import { beating, isFailing } from './sandbox-runtime-beats.ts';
-import { freeze, never, type StageCase } from './sandbox-runtime-harness.ts';
+import { freeze, type StageCase } from './sandbox-runtime-harness.ts';
 import { finish } from './sandbox-runtime-streams.ts';
 
 const floodBytes = 64 * 2 ** 20;
@@ -11,7 +12,7 @@ export const executeCases: readonly StageCase[] = [
     'runs a command, and returns its stdout, stderr and exit code',
     async ({ runtime, begun, commands }) => {
       const sandbox = await begun('counts');
-      const execution = await runtime.execute(sandbox.id, { command: commands.speaks }, never);
+      const execution = await runtime.execute(sandbox.id, { command: commands.speaks }, neverAborts);
       assert.deepEqual(await finish(execution), { out: 'out\n', err: 'err\n', code: 7 });
       await execution.kill();
       assert.equal(await execution.exited, 7);
@@ -23,7 +24,7 @@ export const executeCases: readonly StageCase[] = [
     async ({ runtime, begun, commands }) => {
       const sandbox = await begun('counts');
       const bytes = Uint8Array.from({ length: 1_000_003 }, (_, index) => (index * 7919) % 256);
-      const { stdin, stdout, exited } = await runtime.execute(sandbox.id, { command: commands.copies }, never);
+      const { stdin, stdout, exited } = await runtime.execute(sandbox.id, { command: commands.copies }, neverAborts);
       const copied = buffer(stdout);
       const writer = stdin.getWriter();
       for (let at = 0; at < bytes.length; at += 70_001) await writer.write(bytes.subarray(at, at + 70_001));
@@ -38,7 +39,7 @@ export const executeCases: readonly StageCase[] = [
     async ({ runtime, begun, commands }) => {
       const sandbox = await begun('counts');
       const numbers = Array.from({ length: 500 }, (_, index) => index);
-      const execution = await runtime.execute(sandbox.id, { command: commands.alternates }, never);
+      const execution = await runtime.execute(sandbox.id, { command: commands.alternates }, neverAborts);
       assert.deepEqual(await finish(execution), {
         out: numbers.map((number) => `out ${number}\n`).join(''),
         err: numbers.map((number) => `err ${number}\n`).join(''),
@@ -53,11 +54,11 @@ export const executeCases: readonly StageCase[] = [
       const { id, spec } = await begun('counts');
       const env = { EXTRA: 'two words = "one"' };
       const said = { out: `hello there\n${env.EXTRA}\n`, err: '', code: 0 };
-      assert.deepEqual(await finish(await runtime.execute(id, { command: commands.tells, env }, never)), said);
+      assert.deepEqual(await finish(await runtime.execute(id, { command: commands.tells, env }, neverAborts)), said);
       assert.equal(await readFile(id, 'where'), 'here\n');
-      await runtime.putFiles(id, `${spec.workingDir}/below`, new Blob([]).stream(), never);
+      await runtime.putFiles(id, `${spec.workingDir}/below`, new Blob([]).stream(), neverAborts);
       const workingDir = `${spec.workingDir}/below`;
-      assert.deepEqual(await finish(await runtime.execute(id, { command: commands.tells, env, workingDir }, never)), said);
+      assert.deepEqual(await finish(await runtime.execute(id, { command: commands.tells, env, workingDir }, neverAborts)), said);
       assert.equal(await readFile(id, 'below/where'), 'here\n');
     },
     'can share',
@@ -71,7 +72,7 @@ export const executeCases: readonly StageCase[] = [
       await start({ ...plain, spec: { ...plain.spec, secrets: Object.keys(secret) }, secrets: secret });
       for (const one of [runtime, await open()]) {
         for (const [env, said] of [[{}, ''], [{ EXTRA: 'its own' }, 'its own']] as const) {
-          const execution = await one.execute(id, { command: commands.tells, env }, never);
+          const execution = await one.execute(id, { command: commands.tells, env }, neverAborts);
           assert.deepEqual(await finish(execution), { out: `hello there\n${said}\n`, err: '', code: 0 });
         }
       }
@@ -81,10 +82,10 @@ export const executeCases: readonly StageCase[] = [
     "returns the command's actual working directory if it differs from the requested path",
     async ({ runtime, begun, commands }) => {
       const { id, spec } = await begun('counts');
-      await runtime.putFiles(id, `${spec.workingDir}/below/there`, new Blob([]).stream(), never);
+      await runtime.putFiles(id, `${spec.workingDir}/below/there`, new Blob([]).stream(), neverAborts);
       for (const asked of [undefined, spec.workingDir, `${spec.workingDir}/below/there`]) {
         const request = { command: commands.locates, ...(asked !== undefined && { workingDir: asked }) };
-        const execution = await runtime.execute(id, request, never);
+        const execution = await runtime.execute(id, request, neverAborts);
         assert.deepEqual(await finish(execution), { out: `${execution.workingDir ?? asked ?? spec.workingDir}\n`, err: '', code: 0 });
       }
     },
@@ -101,12 +102,12 @@ export const executeCases: readonly StageCase[] = [
         [{ command: commands.speaks, workingDir: '/nowhere/at/all' }, /\/nowhere\/at\/all/],
       ] as const;
       for (const [request, why] of requests) {
-        const { out, err, code } = await finish(await runtime.execute(id, request, never));
+        const { out, err, code } = await finish(await runtime.execute(id, request, neverAborts));
         assert.ok(code === 126 || code === 127, String(code));
         assert.match(err, why);
         assert.equal(out, '');
       }
-      await assert.rejects(runtime.execute(id, { command: commands.speaks, workingDir: 'relative' }, never), isFailing('invalid_request'));
+      await assert.rejects(runtime.execute(id, { command: commands.speaks, workingDir: 'relative' }, neverAborts), isFailing('invalid_request'));
     },
     'can share',
   ],
@@ -114,7 +115,7 @@ export const executeCases: readonly StageCase[] = [
     'returns an exit code of 128 plus the signal that ended the command',
     async ({ runtime, begun, commands }) => {
       const sandbox = await begun('counts');
-      assert.equal(await (await runtime.execute(sandbox.id, { command: commands['ends itself'] }, never)).exited, 128 + 15);
+      assert.equal(await (await runtime.execute(sandbox.id, { command: commands['ends itself'] }, neverAborts)).exited, 128 + 15);
     },
     'can share',
   ],
@@ -122,7 +123,7 @@ export const executeCases: readonly StageCase[] = [
     'blocks a command if nobody reads its output',
     async ({ runtime, begun, commands, readFile, countsOn }) => {
       const sandbox = await begun('counts');
-      const { stdout, exited } = await runtime.execute(sandbox.id, { command: commands.floods }, never);
+      const { stdout, exited } = await runtime.execute(sandbox.id, { command: commands.floods }, neverAborts);
       for (let times = 0; times < 20; times += 1) await countsOn(sandbox.id);
       assert.equal(await readFile(sandbox.id, 'flooded'), null);
       let bytes = 0;
@@ -137,7 +138,7 @@ export const executeCases: readonly StageCase[] = [
     'discards the rest of an output that is cancelled',
     async ({ runtime, begun, commands, readFile }) => {
       const sandbox = await begun('counts');
-      const { stdout, exited } = await runtime.execute(sandbox.id, { command: commands.floods }, never);
+      const { stdout, exited } = await runtime.execute(sandbox.id, { command: commands.floods }, neverAborts);
       const reader = stdout.getReader();
       await reader.read();
       await reader.cancel();
@@ -166,12 +167,12 @@ export const executeCases: readonly StageCase[] = [
     async ({ runtime, begun, launch, commands }) => {
       if (!runtime.capabilities.freeze) return;
       const request = { command: commands.speaks };
-      await assert.rejects(runtime.execute(launch('counts').id, request, never), isFailing('sandbox_not_found'));
+      await assert.rejects(runtime.execute(launch('counts').id, request, neverAborts), isFailing('sandbox_not_found'));
       const { id } = await begun('counts');
       await freeze(runtime, id);
-      await assert.rejects(runtime.execute(id, request, never), isFailing('sandbox_not_running'));
+      await assert.rejects(runtime.execute(id, request, neverAborts), isFailing('sandbox_not_running'));
       await runtime.stop(id);
-      await assert.rejects(runtime.execute(id, request, never), isFailing('sandbox_not_running'));
+      await assert.rejects(runtime.execute(id, request, neverAborts), isFailing('sandbox_not_running'));
     },
   ],
   [
@@ -179,7 +180,7 @@ export const executeCases: readonly StageCase[] = [
     async ({ runtime, begun, commands }) => {
       const sandbox = await begun('counts');
       const tell = async (number: number): Promise<string> => {
-        const execution = await runtime.execute(sandbox.id, { command: commands.tells, env: { EXTRA: String(number) } }, never);
+        const execution = await runtime.execute(sandbox.id, { command: commands.tells, env: { EXTRA: String(number) } }, neverAborts);
         return (await finish(execution)).out;
       };
       const told = await Promise.all(Array.from({ length: 25 }, (_, number) => tell(number)));
@@ -193,7 +194,7 @@ export const executeCases: readonly StageCase[] = [
       const sandbox = await begun('counts');
       await runtime.close();
       const request = { command: commands.tells, env: { EXTRA: 'again' } };
-      const { stdout } = await (await open()).execute(sandbox.id, request, never);
+      const { stdout } = await (await open()).execute(sandbox.id, request, neverAborts);
       assert.equal(await text(stdout), 'hello there\nagain\n');
     },
     'can share',

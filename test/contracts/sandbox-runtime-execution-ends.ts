@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { buffer } from 'node:stream/consumers';
+import { neverAborts } from '../../src/ports/abort-signals.ts';
 import type { Execution } from '../../src/ports/sandbox-runtime.ts';
 import { assertOver, assertStill, beating, beatsOn } from './sandbox-runtime-beats.ts';
-import { eventually, freeze, never, type SandboxRuntimeStage, type StageCase } from './sandbox-runtime-harness.ts';
+import { eventually, freeze, type SandboxRuntimeStage, type StageCase } from './sandbox-runtime-harness.ts';
 import { decidedBy, withTimeout } from './contract.ts';
 
 const endings: readonly StageCase[] = (['stop', 'remove', 'crash'] as const).map((ending) => [
@@ -22,7 +23,7 @@ export const executionEndCases: readonly StageCase[] = [
     'stops a sandbox while a command has unread output',
     async ({ runtime, begun, commands }) => {
       const sandbox = await begun('counts');
-      const execution = await runtime.execute(sandbox.id, { command: commands.floods }, never);
+      const execution = await runtime.execute(sandbox.id, { command: commands.floods }, neverAborts);
       await readSome(execution);
       assert.equal((await runtime.stop(sandbox.id)).state, 'stopped');
       await assertOver(execution);
@@ -36,7 +37,7 @@ export const executionEndCases: readonly StageCase[] = [
       assert.equal(await execution.exited, 128 + 9);
       await assertStill(stage, sandbox.id);
       await execution.kill();
-      const flooding = await stage.runtime.execute(sandbox.id, { command: stage.commands.floods }, never);
+      const flooding = await stage.runtime.execute(sandbox.id, { command: stage.commands.floods }, neverAborts);
       await readSome(flooding);
       await flooding.kill();
       assert.equal(await flooding.exited, 128 + 9);
@@ -122,7 +123,7 @@ async function reopened({ open, launch, runs }: SandboxRuntimeStage): Promise<Pi
   return {
     async begun(program) {
       const sandbox = launch(program);
-      await runtime.start(sandbox, () => {}, never);
+      await runtime.start(sandbox, () => {}, neverAborts);
       await eventually(`the program of ${sandbox.id} runs`, async () => (await runs(sandbox.id)) > 0);
       return sandbox;
     },

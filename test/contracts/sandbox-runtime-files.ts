@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { buffer } from 'node:stream/consumers';
+import { neverAborts } from '../../src/ports/abort-signals.ts';
 import type { SandboxLaunch } from '../../src/ports/sandbox-runtime.ts';
 import { isFailing } from './sandbox-runtime-beats.ts';
 import { hostileArchives } from './sandbox-runtime-hostile.ts';
-import { freeze, never, type SandboxRuntimeStage, type StageCase } from './sandbox-runtime-harness.ts';
+import { freeze, type SandboxRuntimeStage, type StageCase } from './sandbox-runtime-harness.ts';
 import { finish, readTar, tarOf, type TarItem } from './sandbox-runtime-streams.ts';
 
 const mtime = new Date('2001-09-09T01:46:40Z');
@@ -28,13 +29,13 @@ const tree: readonly TarItem[] = [
 const directoryOf = ({ spec }: SandboxLaunch): string => `${spec.workingDir}/given`;
 
 function put({ runtime }: SandboxRuntimeStage, launch: SandboxLaunch, items: Iterable<TarItem>): Promise<void> {
-  return runtime.putFiles(launch.id, directoryOf(launch), tarOf(items), never);
+  return runtime.putFiles(launch.id, directoryOf(launch), tarOf(items), neverAborts);
 }
 
 const file = (name: string, content: string): TarItem => [{ name, mode: 0o644, mtime }, content];
 
 async function assertTree({ runtime }: SandboxRuntimeStage, launch: SandboxLaunch): Promise<void> {
-  const found = await readTar(await runtime.getFiles(launch.id, directoryOf(launch), never));
+  const found = await readTar(await runtime.getFiles(launch.id, directoryOf(launch), neverAborts));
   assert.equal([...found.keys()][0], 'given');
   for (const [{ name, type = 'file', mode, linkname }, content] of tree) {
     const entry = found.get(`given/${name}`);
@@ -81,12 +82,12 @@ export const fileCases: readonly StageCase[] = [
     async (stage) => {
       const sandbox = await stage.begun('counts');
       await put(stage, sandbox, [file('file', 'first\n')]);
-      assert.deepEqual(await finish(await stage.runtime.execute(sandbox.id, { command: stage.commands.adds }, never)), {
+      assert.deepEqual(await finish(await stage.runtime.execute(sandbox.id, { command: stage.commands.adds }, neverAborts)), {
         out: '',
         err: '',
         code: 0,
       });
-      const found = await readTar(await stage.runtime.getFiles(sandbox.id, directoryOf(sandbox), never));
+      const found = await readTar(await stage.runtime.getFiles(sandbox.id, directoryOf(sandbox), neverAborts));
       assert.equal(found.get('given/file')?.content.toString(), 'first\nmore\n');
       assert.equal(found.get('given/made')?.header.type, 'directory');
     },
@@ -123,15 +124,15 @@ export const fileCases: readonly StageCase[] = [
       const { runtime } = stage;
       const sandbox = await stage.begun('counts');
       const directory = directoryOf(sandbox);
-      await runtime.putFiles(sandbox.id, `${directory}/nothing`, tarOf([]), never);
+      await runtime.putFiles(sandbox.id, `${directory}/nothing`, tarOf([]), neverAborts);
       // tar packs the content of a directory in this form.
       await put(stage, sandbox, [[{ name: './', type: 'directory' }], file('./dotted', 'two\n')]);
       await put(stage, sandbox, [file('one', 'one\n'), [{ name: 'link', type: 'symlink', linkname: '/one' }]]);
       // The bit of a regular file, without which the package writes another mode.
       await put(stage, sandbox, [[{ name: 'locked', mode: 0o100_000, mtime }, 'locked\n']]);
-      assert.equal((await runtime.files.stat(sandbox.id, `${directory}/locked`, true, never)).mode, 0);
+      assert.equal((await runtime.files.stat(sandbox.id, `${directory}/locked`, true, neverAborts)).mode, 0);
       const get = async (path: string): Promise<[string, string, string][]> =>
-        [...(await readTar(await runtime.getFiles(sandbox.id, path, never)))].map(([name, { header, content }]) => [
+        [...(await readTar(await runtime.getFiles(sandbox.id, path, neverAborts)))].map(([name, { header, content }]) => [
           name,
           header.type,
           content.toString() || header.linkname,
@@ -147,12 +148,12 @@ export const fileCases: readonly StageCase[] = [
     'refuses archives with entries that lead out of the directory or are not files',
     async ({ runtime, begun, readFile, countsOn }) => {
       const { id, spec } = await begun('counts');
-      await runtime.putFiles(id, spec.workingDir, tarOf([file('outside/secret', 'kept\n')]), never);
+      await runtime.putFiles(id, spec.workingDir, tarOf([file('outside/secret', 'kept\n')]), neverAborts);
       for (const [index, [what, items]] of hostileArchives.entries()) {
         const directory = `${spec.workingDir}/given-${index}`;
-        await runtime.putFiles(id, directory, tarOf(surroundings), never);
-        await assert.rejects(runtime.putFiles(id, directory, tarOf(items), never), isFailing('invalid_request'), what);
-        const outside = await readTar(await runtime.getFiles(id, `${spec.workingDir}/outside`, never));
+        await runtime.putFiles(id, directory, tarOf(surroundings), neverAborts);
+        await assert.rejects(runtime.putFiles(id, directory, tarOf(items), neverAborts), isFailing('invalid_request'), what);
+        const outside = await readTar(await runtime.getFiles(id, `${spec.workingDir}/outside`, neverAborts));
         assert.deepEqual([...outside.keys()].toSorted(), ['outside', 'outside/secret'], what);
         assert.equal(outside.get('outside/secret')?.content.toString(), 'kept\n', what);
         assert.equal(await readFile(id, `given-${index}/folder/inner`), 'x\n', what);
@@ -168,7 +169,7 @@ export const fileCases: readonly StageCase[] = [
       const whole = await buffer(tarOf(tree));
       for (const bytes of [new Uint8Array(5_000).fill(7), whole.subarray(0, whole.length - 40_000)]) {
         const archive = ReadableStream.from<Uint8Array>([bytes]);
-        await assert.rejects(stage.runtime.putFiles(sandbox.id, directoryOf(sandbox), archive, never), isFailing('invalid_request'));
+        await assert.rejects(stage.runtime.putFiles(sandbox.id, directoryOf(sandbox), archive, neverAborts), isFailing('invalid_request'));
       }
     },
     'can share',
@@ -179,12 +180,12 @@ export const fileCases: readonly StageCase[] = [
       const sandbox = await begun('counts');
       const stranger = launch('counts');
       for (const path of ['relative', '', '/a/../b', '/nul\0']) {
-        await assert.rejects(runtime.putFiles(sandbox.id, path, tarOf([]), never), isFailing('invalid_request'));
-        await assert.rejects(runtime.getFiles(sandbox.id, path, never), isFailing('invalid_request'));
+        await assert.rejects(runtime.putFiles(sandbox.id, path, tarOf([]), neverAborts), isFailing('invalid_request'));
+        await assert.rejects(runtime.getFiles(sandbox.id, path, neverAborts), isFailing('invalid_request'));
       }
-      await assert.rejects(runtime.getFiles(sandbox.id, `${sandbox.spec.workingDir}/not/there`, never), isFailing('file_not_found'));
-      await assert.rejects(runtime.putFiles(stranger.id, directoryOf(stranger), tarOf([]), never), isFailing('sandbox_not_found'));
-      await assert.rejects(runtime.getFiles(stranger.id, directoryOf(stranger), never), isFailing('sandbox_not_found'));
+      await assert.rejects(runtime.getFiles(sandbox.id, `${sandbox.spec.workingDir}/not/there`, neverAborts), isFailing('file_not_found'));
+      await assert.rejects(runtime.putFiles(stranger.id, directoryOf(stranger), tarOf([]), neverAborts), isFailing('sandbox_not_found'));
+      await assert.rejects(runtime.getFiles(stranger.id, directoryOf(stranger), neverAborts), isFailing('sandbox_not_found'));
     },
     'can share',
   ],
@@ -199,7 +200,7 @@ export const fileCases: readonly StageCase[] = [
           throw broken;
         })(),
       );
-      await assert.rejects(stage.runtime.putFiles(sandbox.id, directoryOf(sandbox), failing, never), (error) => error === broken);
+      await assert.rejects(stage.runtime.putFiles(sandbox.id, directoryOf(sandbox), failing, neverAborts), (error) => error === broken);
 
       const controller = new AbortController();
       const reason = new Error('no longer wanted');
@@ -231,11 +232,11 @@ export const fileCases: readonly StageCase[] = [
       const sandbox = await stage.begun('counts');
       const items = Array.from({ length: 1_000 }, (_, index) => file(`${index % 20}/file-${index}`, `content ${index}\n`));
       await put(stage, sandbox, items);
-      const stream = await stage.runtime.getFiles(sandbox.id, directoryOf(sandbox), never);
+      const stream = await stage.runtime.getFiles(sandbox.id, directoryOf(sandbox), neverAborts);
       const reader = stream.getReader();
       assert.equal((await reader.read()).done, false);
       await reader.cancel();
-      const found = await readTar(await stage.runtime.getFiles(sandbox.id, directoryOf(sandbox), never));
+      const found = await readTar(await stage.runtime.getFiles(sandbox.id, directoryOf(sandbox), neverAborts));
       assert.equal(found.size, 1_021);
       for (const index of [0, 500, 999])
         assert.equal(found.get(`given/${index % 20}/file-${index}`)?.content.toString(), `content ${index}\n`);

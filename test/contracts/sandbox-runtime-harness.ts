@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { isFailureOf } from '../../src/domain/failure.ts';
 import type { ObservedSandbox } from '../../src/domain/sandbox.ts';
+import { neverAborts } from '../../src/ports/abort-signals.ts';
 import type { SandboxLaunch, SandboxRuntime } from '../../src/ports/sandbox-runtime.ts';
 import { type ContractCase, runAndClose, waitLimitMs } from './contract.ts';
 import type { SandboxCommands } from './sandbox-runtime-commands.ts';
@@ -81,9 +82,6 @@ export interface SandboxRuntimeStage extends SandboxRuntimeHarness {
 /** Cases with `can share` do not need their sandbox for themselves. They leave it running. */
 export type StageCase = readonly [name: string, run: (stage: SandboxRuntimeStage) => Promise<void>, sandbox?: 'can share'];
 
-/** A signal that never fires. */
-export const never: AbortSignal = new AbortController().signal;
-
 /** Turns cases that need a stage into contract cases. Each case gets its own harness, by default also those that can share a sandbox. */
 export function stageCases(
   createHarness: () => Promise<SandboxRuntimeHarness>, cases: readonly StageCase[], createSharing = createHarness,
@@ -99,14 +97,14 @@ export function stageCases(
 
 function createStage(harness: SandboxRuntimeHarness, runtime: SandboxRuntime): SandboxRuntimeStage {
   let shared: Promise<SandboxLaunch> | undefined;
-  const start = (launch: SandboxLaunch): Promise<ObservedSandbox> => runtime.start(launch, () => {}, never);
+  const start = (launch: SandboxLaunch): Promise<ObservedSandbox> => runtime.start(launch, () => {}, neverAborts);
   const count = async (id: string): Promise<number> => Number((await harness.readFile(id, 'count')) ?? '0');
   const runs = async (id: string): Promise<number> => ((await harness.readFile(id, 'runs')) ?? '').split('\n').length - 1;
   return {
     ...harness,
     runtime,
     start,
-    resume: (launch) => runtime.resume(launch, never),
+    resume: (launch) => runtime.resume(launch, neverAborts),
     async begun(program) {
       if (program === 'counts' && harness.shared !== undefined) return await (shared ??= harness.shared());
       const launch = harness.launch(program);

@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict';
 import { buffer } from 'node:stream/consumers';
 import { isFailureOf } from '../../src/domain/failure.ts';
+import { neverAborts } from '../../src/ports/abort-signals.ts';
 import type { LogRequest, SandboxRuntime } from '../../src/ports/sandbox-runtime.ts';
-import { eventually, freeze, never, type SandboxRuntimeStage, type StageCase } from './sandbox-runtime-harness.ts';
+import { eventually, freeze, type SandboxRuntimeStage, type StageCase } from './sandbox-runtime-harness.ts';
 import { decidedBy, withTimeout } from './contract.ts';
 
 /** The first line of the program `says`, without the line end. */
 export const everyByte: Uint8Array = Uint8Array.from({ length: 256 }, (_, byte) => byte);
 
 async function read(runtime: SandboxRuntime, id: string, request: LogRequest = {}): Promise<Buffer> {
-  return await buffer(await runtime.logs(id, request, never));
+  return await buffer(await runtime.logs(id, request, neverAborts));
 }
 
 /** Returns the number of lines of `says` in a log. Fails if a line is missing, cut or repeated. The two outputs may be interleaved. */
@@ -46,7 +47,7 @@ export const logCases: readonly StageCase[] = [
       await eventually('the log has the output', async () => (await read(runtime, sandbox.id)).length > 0);
       for (const follow of [false, true]) assert.equal((await read(runtime, sandbox.id, { follow })).toString(), 'gone\n');
       for (const id of [launch('exits').id, 'NO-ID']) {
-        await assert.rejects(runtime.logs(id, {}, never), (error) => isFailureOf(error, 'sandbox_not_found'));
+        await assert.rejects(runtime.logs(id, {}, neverAborts), (error) => isFailureOf(error, 'sandbox_not_found'));
       }
     },
   ],
@@ -77,11 +78,11 @@ export const logCases: readonly StageCase[] = [
     async (stage) => {
       const { runtime, begun, open } = stage;
       const { id } = await begun('says');
-      const early = following(await runtime.logs(id, { follow: true }, never));
-      const other = following(await (await open()).logs(id, { follow: true }, never));
+      const early = following(await runtime.logs(id, { follow: true }, neverAborts));
+      const other = following(await (await open()).logs(id, { follow: true }, neverAborts));
       await counted(stage, id, 30);
-      const late = following(await runtime.logs(id, { follow: true }, never));
-      const tail = following(await runtime.logs(id, { follow: true, tailBytes: 100 }, never));
+      const late = following(await runtime.logs(id, { follow: true }, neverAborts));
+      const tail = following(await runtime.logs(id, { follow: true, tailBytes: 100 }, neverAborts));
       await counted(stage, id, 60);
       await runtime.stop(id);
       const all = await read(runtime, id);
@@ -99,7 +100,7 @@ export const logCases: readonly StageCase[] = [
     'follows a log until its sandbox is killed',
     async (stage) => {
       const { id } = await stage.begun('says');
-      const reader = following(await stage.runtime.logs(id, { follow: true }, never));
+      const reader = following(await stage.runtime.logs(id, { follow: true }, neverAborts));
       await counted(stage, id, 5);
       await stage.crash(id);
       await withTimeout('the log ends after the kill', reader.over);
@@ -116,7 +117,7 @@ export const logCases: readonly StageCase[] = [
       await freeze(runtime, sandbox.id);
       const before = await count(sandbox.id);
       assert.ok(linesIn(await read(runtime, sandbox.id)) >= before);
-      const reader = following(await runtime.logs(sandbox.id, { follow: true }, never));
+      const reader = following(await runtime.logs(sandbox.id, { follow: true }, neverAborts));
       await eventually('the reader gets the lines from before the freeze', async () => linesIn(reader.bytes()) >= before);
       assert.equal((await runtime.inspect(sandbox.id)).state, 'frozen');
       await resume(sandbox);
@@ -131,7 +132,7 @@ export const logCases: readonly StageCase[] = [
       const { runtime, begun, resume } = stage;
       const sandbox = await begun('says');
       await counted(stage, sandbox.id, 5);
-      const reader = following(await runtime.logs(sandbox.id, { follow: true }, never));
+      const reader = following(await runtime.logs(sandbox.id, { follow: true }, neverAborts));
       await runtime.stop(sandbox.id);
       const first = await read(runtime, sandbox.id);
       await resume(sandbox);
@@ -154,17 +155,17 @@ export const logCases: readonly StageCase[] = [
       assert.equal(await told.over, reason);
       await assert.rejects(runtime.logs(id, {}, controller.signal), (error) => error === reason);
 
-      const left = (await runtime.logs(id, { follow: true, tailBytes: 0 }, never)).getReader();
+      const left = (await runtime.logs(id, { follow: true, tailBytes: 0 }, neverAborts)).getReader();
       const pending = left.read();
       await withTimeout('the reader cancels', left.cancel());
       await pending;
 
       const second = await open();
-      const closed = following(await second.logs(id, { follow: true }, never));
+      const closed = following(await second.logs(id, { follow: true }, neverAborts));
       await second.close();
       await withTimeout('the log ends after the runtime is closed', closed.over);
 
-      const gone = following(await runtime.logs(id, { follow: true }, never));
+      const gone = following(await runtime.logs(id, { follow: true }, neverAborts));
       await runtime.remove(id);
       await withTimeout('the log ends after the removal', gone.over);
     },

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { text } from 'node:stream/consumers';
 import type { Reason } from '../../src/domain/reason.ts';
 import type { SandboxSpec } from '../../src/domain/sandbox-spec.ts';
+import { neverAborts } from '../../src/ports/abort-signals.ts';
 import { type SandboxLaunch, unknownUsage } from '../../src/ports/sandbox-runtime.ts';
 import { decidedBy } from './contract.ts';
-import { eventually, freeze, never, type StageCase } from './sandbox-runtime-harness.ts';
+import { eventually, freeze, type StageCase } from './sandbox-runtime-harness.ts';
 
 function withSpec(launch: SandboxLaunch, changes: Partial<SandboxSpec>): SandboxLaunch {
   return { ...launch, spec: { ...launch.spec, ...changes } };
@@ -60,7 +61,7 @@ export const startCases: readonly StageCase[] = [
     'reports the progress of a start',
     async ({ runtime, launch }) => {
       const reasons: Reason[] = [];
-      await runtime.start(launch('counts'), (reason) => reasons.push(reason), new AbortController().signal);
+      await runtime.start(launch('counts'), (reason) => reasons.push(reason), neverAborts);
       assert.ok(reasons.length > 0);
     },
   ],
@@ -75,7 +76,7 @@ export const startCases: readonly StageCase[] = [
     'refuses unknown options under its own name, unless it declares that it ignores them',
     async ({ runtime, start, launch }) => {
       const sandbox = withSpec(launch('counts'), { runtimeOptions: { [runtime.name]: { 'no such option': true } } });
-      const provision = await runtime.provide(sandbox.spec, () => {}, never);
+      const provision = await runtime.provide(sandbox.spec, () => {}, neverAborts);
       const observed = await start(sandbox);
       const isIgnored = runtime.ignores.includes('runtimeOptions');
       assert.equal(observed.state === 'running', isIgnored, `ignores is [${runtime.ignores.join()}], and the sandbox is ${observed.state}`);
@@ -91,7 +92,7 @@ export const startCases: readonly StageCase[] = [
       const { spec } = launch('counts');
       const sandbox = withSpec(launch('counts'), { resources: { ...spec.resources, openFiles: 77 } });
       await start(sandbox);
-      const { stdout } = await runtime.execute(sandbox.id, { command: commands['counts open files'] }, never);
+      const { stdout } = await runtime.execute(sandbox.id, { command: commands['counts open files'] }, neverAborts);
       assert.equal((await text(stdout)).trim(), '77', `ignores is [${runtime.ignores.join()}], without resources`);
     },
   ],
@@ -102,7 +103,7 @@ export const startCases: readonly StageCase[] = [
       const { spec } = launch('counts');
       const sandbox = withSpec(launch('counts'), { isolation: { ...spec.isolation, readOnlyRoot: true } });
       await start(sandbox);
-      const { exited } = await runtime.execute(sandbox.id, { command: commands['writes to the root'] }, never);
+      const { exited } = await runtime.execute(sandbox.id, { command: commands['writes to the root'] }, neverAborts);
       assert.notEqual(await exited, 0, `ignores is [${runtime.ignores.join()}], without isolation`);
     },
   ],

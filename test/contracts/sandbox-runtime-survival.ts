@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { eventually, freeze, never, type StageCase } from './sandbox-runtime-harness.ts';
+import { neverAborts } from '../../src/ports/abort-signals.ts';
+import { eventually, freeze, type StageCase } from './sandbox-runtime-harness.ts';
 
 export const survivalCases: readonly StageCase[] = [
   [
@@ -49,8 +50,8 @@ export const survivalCases: readonly StageCase[] = [
 
       const reopened = await open();
       for (const sandbox of [first, second, third]) {
-        assert.notEqual((await reopened.start(sandbox, () => {}, never)).state, 'absent');
-        assert.equal((await reopened.resume(sandbox, never)).state, 'running');
+        assert.notEqual((await reopened.start(sandbox, () => {}, neverAborts)).state, 'absent');
+        assert.equal((await reopened.resume(sandbox, neverAborts)).state, 'running');
         await countsOn(sandbox.id);
       }
       assert.equal(await runs(first.id), 1);

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { sentenceOfFailure } from '../shared/failure-sentences.ts';
 import { Failure, isFailure, isFailureOf } from '../../domain/failure.ts';
+import { neverAborts } from '../../ports/abort-signals.ts';
 import type { CheckResult } from '../../ports/check-result.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { DirectoryListing, FileContentId, FileQuery, GitProvider, GitRemote, RepositoryInfo } from '../../ports/git-provider.ts';
@@ -10,7 +11,7 @@ import { KeyedMutex } from '../shared/keyed-mutex.ts';
 import { isUnencryptedRemote } from '../shared/plain-http.ts';
 import type { ProviderFailures } from '../shared/provider-failures.ts';
 import { createSingleFlight, type SingleFlight } from '../shared/single-flight.ts';
-import { neverAborts, type TimeLimit } from '../shared/timeout.ts';
+import type { TimeLimit } from '../shared/timeout.ts';
 import { withBudget } from './retrying-http-client.ts';
 import { createIncrementalListing, type ListingSource, memoized, type Opened, selectFiles } from './incremental-listing.ts';
 import { createJsonCache, createMemoryListingCache } from './listing-caches.ts';

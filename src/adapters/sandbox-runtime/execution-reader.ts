@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import type { ExecutionState } from '../../domain/execution.ts';
 import { Failure, isFailureOf } from '../../domain/failure.ts';
-import { onAbort } from '../../ports/abort-signals.ts';
+import { neverAborts, onAbort } from '../../ports/abort-signals.ts';
 import type { OutputRequest, OutputStream } from '../../ports/sandbox-executions.ts';
 import { isShellFailure, runScript, scriptFailure, withScriptTimeLimit } from './script-result.ts';
-import { neverAborts, realTimers, sleep } from '../shared/timeout.ts';
+import { realTimers, sleep } from '../shared/timeout.ts';
 import { type ExecutionHost, executionNotFound, type HostExecution } from './execution-host.ts';
 import { type ExecutionScript, scripts } from './execution-scripts.ts';
 import { dropped } from './output-buffer.ts';

@@ -1,5 +1,4 @@
-import { raceSignal } from '../../ports/abort-signals.ts';
-import { neverAborts } from './timeout.ts';
+import { neverAborts, raceSignal } from '../../ports/abort-signals.ts';
 
 /** Runs the tasks of one key one after another, and tasks of different keys at the same time. A failed task does not stop the next. */
 export class KeyedMutex {

@@ -12,9 +12,6 @@ export const realTimers: Timers = {
   },
 };
 
-/** For work that no caller ends early. */
-export const neverAborts: AbortSignal = new AbortController().signal;
-
 /**
  * A signal that fires after a time, or together with one of several other signals. Must be disposed of when the work has ended. Then the
  * signal fires, to end parts of the work that still run after a failure.

@@ -4,6 +4,7 @@ import { eventOf, messageBody, statusEvents } from '../../domain/event.ts';
 import { Failure } from '../../domain/failure.ts';
 import { type Caller, userIdOf } from '../../domain/principal.ts';
 import type { SandboxParameters } from '../../domain/sandbox-parameters.ts';
+import { neverAborts } from '../../ports/abort-signals.ts';
 import type { ClaimOutcome, IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import type { RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
 import type { RepositoryPatterns, ResolvedRepository } from '../repositories/repositories.ts';
@@ -122,5 +123,5 @@ async function toConversation(
 async function checkBranch(checkouts: RepositoryCheckouts, { provider, path }: ResolvedRepository, branch: string): Promise<void> {
   const remote = await provider.remote(path);
   // The adapter limits the time.
-  await checkouts.checkBranch({ provider: provider.name, repository: path, remote, branch }, new AbortController().signal);
+  await checkouts.checkBranch({ provider: provider.name, repository: path, remote, branch }, neverAborts);
 }

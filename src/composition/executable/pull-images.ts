@@ -2,6 +2,7 @@ import { type JsonOption, print } from '../../adapters/cli/console.ts';
 import { inSnakeCase } from '../../adapters/shared/snake-case.ts';
 import { sentenceOf } from '../../adapters/shared/failure-sentences.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
+import { neverAborts } from '../../ports/abort-signals.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import { omitUndefined } from '../config/field-schemas.ts';
 import { readConfig } from '../config/read-config.ts';
@@ -39,7 +40,7 @@ export async function pull(env: NodeJS.ProcessEnv, ids: readonly string[], optio
 /** Returns the reason why the image is missing; null if it is there. */
 async function pullOne(runtime: Pick<SandboxRuntime, 'provide'>, spec: SandboxSpec, output: NodeJS.WriteStream) {
   const report = (text: string): boolean => output.write(`${spec.id}: ${text}\n`);
-  const provision = await runtime.provide(spec, (reason) => void report(sentenceOf(reason)), new AbortController().signal);
+  const provision = await runtime.provide(spec, (reason) => void report(sentenceOf(reason)), neverAborts);
   report(provision.kind === 'provided' ? `${spec.image} is there` : sentenceOf(provision.reason));
   return { specId: spec.id, image: spec.image, reason: provision.kind === 'provided' ? null : provision.reason };
 }

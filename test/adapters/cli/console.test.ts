@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { followOptions, textOfError } from '../../../src/adapters/cli/console.ts';
 import { unreachable } from '../../../src/client/failures.ts';
 import { SkepError } from '../../../src/client/index.ts';
+import { neverAborts } from '../../../src/ports/abort-signals.ts';
 
 const problem = (loc: readonly (string | number)[], msg: string) => ({ loc, msg, type: 'custom' });
 
@@ -28,7 +29,7 @@ test.each([
 
 test('a lost connection of a stream is reported without the advice to start a server', () => {
   const reported: string[] = [];
-  const { onLost } = followOptions(new AbortController().signal, (text) => reported.push(text));
+  const { onLost } = followOptions(neverAborts, (text) => reported.push(text));
   onLost(new SkepError('unreachable', 'No Skep server answers at http://x.', { context: { url: 'http://x' } }));
   expect(reported).toEqual(['The connection to the server was lost, reconnecting: No Skep server answers at http://x.']);
 });

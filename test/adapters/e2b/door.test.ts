@@ -2,6 +2,7 @@ import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import { Failure } from '../../../src/domain/failure.ts';
+import { neverAborts } from '../../../src/ports/abort-signals.ts';
 import { object } from '../../support/client.ts';
 import { until } from '../../support/until.ts';
 import { codeOf, connectJson, openDoor, stream, wrapped } from './door.ts';
@@ -35,7 +36,7 @@ describe('the API for E2B clients', () => {
 
   test('refuses a working directory that does not exist, as E2B does', async () => {
     const door = await openDoor();
-    await door.world.skep.files.write(null, door.id, '/workspace/a-file', ReadableStream.from([]), {}, new AbortController().signal);
+    await door.world.skep.files.write(null, door.id, '/workspace/a-file', ReadableStream.from([]), {}, neverAborts);
     const errorIn = async (cwd: string) =>
       (await stream(door, 'Start', wrapped(JSON.stringify({ process: { cmd: 'echo', cwd }, stdin: false })))).at(-1)?.['error'];
     expect(await errorIn('/workspace')).toBeUndefined();

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { findSigner } from '../../../src/adapters/e2b/signed-file-url.ts';
 import type { RequestContext } from '../../../src/adapters/http/request-context.ts';
+import { neverAborts } from '../../../src/ports/abort-signals.ts';
 
 test('other events are handled between the sandboxes that a signature is compared with', async () => {
   const sandboxes = Array.from({ length: 50 }, (_, at) => ({ id: `sb-${at}`, ownerId: 'ann' }));
@@ -9,7 +10,7 @@ test('other events are handled between the sandboxes that a signature is compare
     sandboxes: { search: async () => ({ items: sandboxes, next: null }) },
   };
   const http = { authenticator: { authenticateSignature: async (_: unknown, find: () => Promise<unknown>) => await find() } };
-  const context = { skep, http, closed: new AbortController().signal } as unknown as RequestContext;
+  const context = { skep, http, closed: neverAborts } as unknown as RequestContext;
   let others = 0;
   const other = () => {
     others += 1;

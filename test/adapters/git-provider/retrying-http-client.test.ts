@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createHttpClient, type HttpRequest, isExhausted, rateLimitIn, withBudget } from '../../../src/adapters/git-provider/retrying-http-client.ts';
 import { providerFailures } from '../../../src/adapters/shared/provider-failures.ts';
+import { neverAborts } from '../../../src/ports/abort-signals.ts';
 import { createManualClock } from '../../doubles/memory/index.ts';
 import { deadUrl, failureOf, hurriedClock, secondsOf } from './support.ts';
 
@@ -43,7 +44,7 @@ async function start(answers: readonly Answer[], options: Partial<Parameters<typ
     ...options,
   });
   const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
-  const send = async (more: Partial<HttpRequest> = {}, signal = new AbortController().signal): Promise<number> =>
+  const send = async (more: Partial<HttpRequest> = {}, signal = neverAborts): Promise<number> =>
     (await client.send({ url, headers: {}, ...more }, signal)).status;
   return { host, send };
 }

@@ -3,8 +3,8 @@ import { afterEach, beforeEach, describe, test, vi } from 'vitest';
 import { DurableExecutions } from '../../../src/adapters/sandbox-runtime/durable-executions.ts';
 import type { ExecutionHost, HostExecution } from '../../../src/adapters/sandbox-runtime/execution-host.ts';
 import { Failure, isFailureOf } from '../../../src/domain/failure.ts';
+import { neverAborts } from '../../../src/ports/abort-signals.ts';
 import { isFailing } from '../../contracts/sandbox-runtime-beats.ts';
-import { never } from '../../contracts/sandbox-runtime-harness.ts';
 
 /** A script that a sandbox runs: what it says, and its exit code, or that it goes on. */
 interface Script {
@@ -64,7 +64,7 @@ describe('An execution in a sandbox that does not answer', () => {
     ['state', (executions) => executions.state('sb', 'exec-1')],
     ['signal', (executions) => executions.signal('sb', 'exec-1', 'SIGTERM')],
     ['resize', (executions) => executions.resize('sb', 'exec-1', { cols: 80, rows: 24 })],
-    ['start', (executions) => executions.start('sb', request, never)],
+    ['start', (executions) => executions.start('sb', request, neverAborts)],
   ];
   for (const [name, call] of calls) {
     test(`${name} fails with runtime_timeout after 30 seconds, and kills its script`, async () => {
@@ -92,7 +92,7 @@ describe('An execution in a sandbox that does not answer', () => {
     // The exit code is that of SIGKILL, which may have ended what watches over the command.
     const { executions, killed } = createHost((command) =>
       command.includes('skep-supervisor') ? { says: 'durable\n', code: 137 } : { says: '', code: 'goes on' });
-    await executions.start('sb', request, never);
+    await executions.start('sb', request, neverAborts);
     const left = new AbortController();
     const waiting = assert.rejects(executions.ended('sb', 'exec-1', left.signal), /left/);
     await vi.advanceTimersByTimeAsync(5_000);
@@ -106,7 +106,7 @@ describe('An execution in a sandbox with endless output', () => {
   for (const name of ['state', 'start'] as const) {
     test(`${name} fails with runtime_unavailable, and kills its script`, async () => {
       const { executions, asked, killed } = createHost(() => ({ says: endless(), code: 'goes on' }));
-      const call = name === 'state' ? executions.state('sb', 'exec-1') : executions.start('sb', request, never);
+      const call = name === 'state' ? executions.state('sb', 'exec-1') : executions.start('sb', request, neverAborts);
       await assert.rejects(call, isFailing('runtime_unavailable'));
       assert.deepEqual(killed, asked);
     });
@@ -156,7 +156,7 @@ test('A terminal of the host is not resized in a frozen sandbox', async () => {
     }),
   });
   const tty = { cols: 80, rows: 24 };
-  await executions.start('sb', { ...request, tty }, never);
+  await executions.start('sb', { ...request, tty }, neverAborts);
   await executions.resize('sb', 'exec-1', tty);
   state = 'frozen';
   await assert.rejects(executions.resize('sb', 'exec-1', tty), isFailing('sandbox_not_running'));
@@ -165,7 +165,7 @@ test('A terminal of the host is not resized in a frozen sandbox', async () => {
 test('A start whose shell has no room for a process fails, and removes nothing: the id may be that of a running command', async () => {
   const removed: string[] = [];
   const { executions } = createHost(() => ({ says: '', code: 2 }), { remove: async (_, id) => void removed.push(id) });
-  await assert.rejects(executions.start('sb', request, never), (error) =>
+  await assert.rejects(executions.start('sb', request, neverAborts), (error) =>
     isFailureOf(error, 'runtime_unavailable') && error.context.reason.code === 'process_limit_reached');
   assert.deepEqual(removed, []);
 });
@@ -215,8 +215,8 @@ describe('A cached execution', () => {
   test('is read from the sandbox again one minute after its end, if it is durable', async () => {
     const { executions, asked } = createHost((command) =>
       command.includes('skep-supervisor') ? { says: 'durable\nout', code: 0 } : { says: 'exited 0 0 3 0 0\n', code: 0 });
-    await executions.start('sb', request, never);
-    assert.equal((await executions.ended('sb', 'exec-1', never)).exitCode, 0);
+    await executions.start('sb', request, neverAborts);
+    assert.equal((await executions.ended('sb', 'exec-1', neverAborts)).exitCode, 0);
     assert.equal(asked.length, 1);
     await vi.advanceTimersByTimeAsync(60_000);
     assert.deepEqual((await executions.state('sb', 'exec-1')).stdout, { oldest: 0, end: 3 });
@@ -227,11 +227,11 @@ describe('A cached execution', () => {
     const outputs = new Map([['short', 'kept'], ...Array.from({ length: 33 }, (_, n) => [`exec-${n}`, 'x'.repeat(4 << 20)] as const)]);
     const { executions } = createHost((command) => ({ says: `attached mkfifo\n${outputs.get(command.find((word) => outputs.has(word)) ?? '')}`, code: 0 }));
     for (const executionId of outputs.keys()) {
-      await executions.start('sb', { ...request, executionId, command: [executionId] }, never);
-      await executions.ended('sb', executionId, never);
+      await executions.start('sb', { ...request, executionId, command: [executionId] }, neverAborts);
+      await executions.ended('sb', executionId, neverAborts);
     }
     const read = async (id: string): Promise<number> =>
-      (await new Response(await executions.output('sb', id, { stream: 'stdout', after: 0, follow: true }, never)).text()).length;
+      (await new Response(await executions.output('sb', id, { stream: 'stdout', after: 0, follow: true }, neverAborts)).text()).length;
     await assert.rejects(read('exec-0'), (error) => isFailureOf(error, 'output_dropped') && error.context.oldest === 4 << 20);
     assert.deepEqual([await read('short'), await read('exec-10'), await read('exec-32')], [4, 4 << 20, 4 << 20]);
   });
@@ -239,8 +239,8 @@ describe('A cached execution', () => {
   test('is forgotten with its sandbox, if it is not durable', async () => {
     const { executions } = createHost((command) =>
       command.includes('skep-supervisor') ? { says: 'attached mkfifo\n', code: 0 } : { says: '', code: 4 });
-    await executions.start('sb', request, never);
-    await executions.ended('sb', 'exec-1', never);
+    await executions.start('sb', request, neverAborts);
+    await executions.ended('sb', 'exec-1', neverAborts);
     await vi.advanceTimersByTimeAsync(60_000);
     assert.equal((await executions.state('sb', 'exec-1')).durable, false);
     executions.forget('sb');

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { tarEntries } from '../../../src/adapters/sandbox-runtime/tar.ts';
 import { tarEnd, tarEntry, type TarHeader } from '../../../src/adapters/shared/packed-tar.ts';
 import { isFailureOf } from '../../../src/domain/failure.ts';
+import { neverAborts } from '../../../src/ports/abort-signals.ts';
 import type { SandboxRuntime } from '../../../src/ports/sandbox-runtime.ts';
-import { never } from '../../contracts/sandbox-runtime-harness.ts';
 
 const bytes = (text: string): Buffer => Buffer.from(text, 'latin1');
 
@@ -17,7 +17,7 @@ function tarOf(headers: readonly TarHeader[]): ReadableStream<Uint8Array> {
 /** Names with one character per byte, and what they are or lead to. */
 async function namesIn(archive: ReadableStream<Uint8Array>): Promise<string[]> {
   const names: string[] = [];
-  for await (const entry of tarEntries(archive, never)) {
+  for await (const entry of tarEntries(archive, neverAborts)) {
     const end = entry.kind === 'symlink' ? ` -> ${entry.target}` : '';
     names.push(`${entry.parts.join('/')}${end}`);
     if (entry.kind === 'file') for await (const _ of entry.content);
@@ -36,21 +36,21 @@ export async function requireNamesInBytes(runtime: SandboxRuntime, id: string): 
     { name: 'replaced \uFFFD', type: 'file' },
   ];
   // The second time, everything is there.
-  for (const _ of [1, 2]) await runtime.putFiles(id, '/workspace/\u00FCp', tarOf(headers), never);
+  for (const _ of [1, 2]) await runtime.putFiles(id, '/workspace/\u00FCp', tarOf(headers), neverAborts);
   const replaced = Buffer.from('\u00FCp/replaced \uFFFD').toString('latin1');
   const up = Buffer.from('\u00FCp').toString('latin1');
-  assert.deepEqual(await namesIn(await runtime.getFiles(id, '/workspace/\u00FCp', never)), [
+  assert.deepEqual(await namesIn(await runtime.getFiles(id, '/workspace/\u00FCp', neverAborts)), [
     up, `${up}/d\xE9ep`, `${up}/${deep}`, `${up}/${deep}/caf\xE9`, `${up}/hard\xFF`, `${up}/link -> caf\xE9.txt`, replaced,
   ].toSorted());
 }
 
 /** Names that are not UTF-8 obey the same rules: none leads through a link. */
 export async function requireNoWayThroughLinks(runtime: SandboxRuntime, id: string): Promise<void> {
-  await runtime.putFiles(id, '/workspace', tarOf([{ name: bytes('w\xE9g'), type: 'symlink', linkname: '/tmp' }]), never);
+  await runtime.putFiles(id, '/workspace', tarOf([{ name: bytes('w\xE9g'), type: 'symlink', linkname: '/tmp' }]), neverAborts);
   const directory: TarHeader = { name: bytes('w\xE9g/'), type: 'directory' };
   for (const name of ['w\xE9g/a', 'w\xE9g/\xFF/a']) {
     for (const before of [[], [directory]]) {
-      await assert.rejects(runtime.putFiles(id, '/workspace', tarOf([...before, { name: bytes(name), type: 'file' }]), never), (error) =>
+      await assert.rejects(runtime.putFiles(id, '/workspace', tarOf([...before, { name: bytes(name), type: 'file' }]), neverAborts), (error) =>
         isFailureOf(error, 'invalid_request'), name);
     }
   }

@@ -7,14 +7,13 @@ import { buffer } from 'node:stream/consumers';
 import { describe, test } from 'vitest';
 import { isFailureOf } from '../../../src/domain/failure.ts';
 import { tarEntries, type TarEntry, textOf } from '../../../src/adapters/sandbox-runtime/tar.ts';
+import { neverAborts } from '../../../src/ports/abort-signals.ts';
 import { tarOf } from '../../contracts/sandbox-runtime-streams.ts';
-
-const never = new AbortController().signal;
 
 /** The names of the entries, and the number of bytes in them. */
 async function read(
   archive: ReadableStream<Uint8Array>,
-  signal = never,
+  signal = neverAborts,
   use: (entry: TarEntry) => void = () => {},
 ): Promise<{ names: string[]; bytes: number }> {
   const names: string[] = [];
@@ -65,7 +64,7 @@ describe('A tar archive made by GNU tar', () => {
       for (const name of names) symlinkSync(Buffer.from(name, 'latin1'), Buffer.from(`${folder}/${name}`, 'latin1'));
       const tar = execFileSync('tar', ['-C', folder, `--format=${format}`, '-c', '.'], { maxBuffer: 1 << 24 });
       const targets = new Map<string, string>();
-      await read(inChunks(tar, 512), never, (entry) => {
+      await read(inChunks(tar, 512), neverAborts, (entry) => {
         if (entry.kind === 'symlink') targets.set(entry.parts.join('/'), entry.target);
       });
       assert.deepEqual(targets, new Map(names.map((name) => [name, name])));
@@ -165,7 +164,7 @@ describe('Reading a tar archive', () => {
     await assert.rejects(read(endless(), controller.signal), (error) => error === reason);
     const used = new Error('the disk is full');
     await assert.rejects(
-      read(tarOf([[{ name: 'a' }, 'a']]), never, () => {
+      read(tarOf([[{ name: 'a' }, 'a']]), neverAborts, () => {
         throw used;
       }),
       (error) => error === used,
@@ -194,7 +193,7 @@ describe('Reading a tar archive', () => {
         given += 65_536;
       },
     });
-    for await (const entry of tarEntries(archive, never)) {
+    for await (const entry of tarEntries(archive, neverAborts)) {
       assert.ok(entry.kind === 'file');
       let used = 0;
       for await (const chunk of entry.content) {

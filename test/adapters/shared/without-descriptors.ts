@@ -5,6 +5,7 @@ import { buffer } from 'node:stream/consumers';
 import { createGitRunner } from '../../../src/adapters/shared/git-process.ts';
 import { SshAgent } from '../../../src/adapters/sandbox-runtime/docker/ssh-connection.ts';
 import { spawnCommand } from '../../../src/adapters/sandbox-runtime/process/child-execution.ts';
+import { neverAborts } from '../../../src/ports/abort-signals.ts';
 
 const opened: number[] = [];
 
@@ -25,17 +26,16 @@ const summary = (error: unknown): string => {
 const failureOf = (work: Promise<unknown>): Promise<string> => work.then(() => 'no failure', summary);
 
 const command = { args: ['--version'], folder: '/' };
-const never = new AbortController().signal;
 const git = createGitRunner({ binary: 'git', provider: 'local-git' });
 const agent = new SshAgent({ host: '127.0.0.1', user: '', port: '' }, {});
 
 openAll();
 const lines = [
-  await failureOf(git.run(command, never)),
-  await failureOf(buffer(git.stream(command, never, () => {}))),
+  await failureOf(git.run(command, neverAborts)),
+  await failureOf(buffer(git.stream(command, neverAborts, () => {}))),
   await failureOf(new Promise((resolve, reject) => request({ agent }, resolve).on('error', reject).end())),
   await failureOf(spawnCommand(['/bin/true'], '/', {})),
 ];
 for (const descriptor of opened) closeSync(descriptor);
-const { code } = await git.run(command, never);
+const { code } = await git.run(command, neverAborts);
 console.log([...lines, `later: ${code}`].join('\n'));

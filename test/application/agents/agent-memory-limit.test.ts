@@ -8,13 +8,12 @@ import { TurnRecorder } from '../../../src/application/conversations/turns/turn-
 import { newConversation } from '../../../src/domain/conversation.ts';
 import { newSandbox } from '../../../src/domain/sandbox.ts';
 import { sandboxSpec } from '../../../src/domain/sandbox-spec.ts';
+import { neverAborts } from '../../../src/ports/abort-signals.ts';
 import type { SandboxExecutions } from '../../../src/ports/sandbox-executions.ts';
 import type { Execution } from '../../../src/ports/sandbox-runtime.ts';
 import { createManualClock } from '../../doubles/memory/index.ts';
 import { createReady, failureOf } from '../conversations/support.ts';
 import { agent, plain, said } from '../conversations/world.ts';
-
-const never = new AbortController().signal;
 
 /** Waits for room for the share. `went` says whether it has got it. */
 function asking(share: MemoryShare, bytes: number) {
@@ -138,12 +137,12 @@ async function speak({ agents: count, texts, size, maxBytes }: Record<'agents' |
   const sandbox = newSandbox({ id: 'sb', ownerId: 'me', spec, sessionApiKey: 'key', now: 0 });
   await Promise.all(Array.from({ length: count }, async (_, n) => {
     const conversationId = `conv-${n}`;
-    const live = await agents.open({ conversationId, sandbox, workingDir: '/', sessionId: null }, never);
+    const live = await agents.open({ conversationId, sandbox, workingDir: '/', sessionId: null }, neverAborts);
     const asked = { title: null, selectedRepository: null, selectedBranch: null, permissionPolicy: null, repository: null, initialMessage: null };
     const conversation = newConversation({ ...asked, id: conversationId, ownerId: 'me', taken: sandbox, sandboxId: 'sb', spec, now: 0 });
     const recorded = { written: 0, permissions: new Map(), lastSequence: 0 };
     const { memory: share } = live.process;
-    const recorder = new TurnRecorder({ eventStore: { ...events, append }, clock, signal: never, memory: share, recorded, turnId: 'msg' }, conversation);
+    const recorder = new TurnRecorder({ eventStore: { ...events, append }, clock, signal: neverAborts, memory: share, recorded, turnId: 'msg' }, conversation);
     const message = { content: [{ type: 'text' as const, text: 'go' }] };
     const turn = await live.prompt(message, { update: (update) => recorder.record(update), permission: async () => null });
     await recorder.finish();

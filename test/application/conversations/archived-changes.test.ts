@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { neverAborts } from '../../../src/ports/abort-signals.ts';
 import { createReady, failureOf, gate } from './support.ts';
-import { createWorking, fileAt, never, refuse, start } from './work-tree.ts';
+import { createWorking, fileAt, refuse, start } from './work-tree.ts';
 import { plain, until } from './world.ts';
 
 describe('an archived conversation', () => {
@@ -12,7 +13,7 @@ describe('an archived conversation', () => {
     expect(await w.view()).toMatchObject({ sandboxStatus: 'MISSING' });
     expect(await w.list()).toMatchObject({ keptAt: expect.any(Number), startPoint: start, files: [{ path: 'b' }] });
     expect(await w.patch()).toBe('diff --git a/b b/b\n+x\n');
-    expect(await failureOf(w.conversations.workTree('me', w.id, never))).toMatchObject({
+    expect(await failureOf(w.conversations.workTree('me', w.id, neverAborts))).toMatchObject({
       code: 'conversation_changes_unavailable', context: { id: w.id, reason: { code: 'conversation_archived' } },
     });
   });
@@ -22,7 +23,7 @@ describe('an archived conversation', () => {
     await w.turn(fileAt('a'));
     await w.archive();
     const request = { branch: 'topic', commitMessage: null, patterns: null, pullRequest: null };
-    expect(await failureOf(w.conversations.publish('me', w.id, request, never))).toMatchObject({
+    expect(await failureOf(w.conversations.publish('me', w.id, request, neverAborts))).toMatchObject({
       code: 'conversation_publish_refused', context: { id: w.id, branch: 'topic', reason: { code: 'conversation_archived' } },
     });
   });
@@ -155,7 +156,7 @@ describe('an archived conversation', () => {
     expect(await lost.archive()).toMatchObject({ statusReason: { code: 'changes_not_kept', cause: { failure: 'sandbox_not_found' } } });
     const without = await createReady();
     await without.conversations.update('me', without.id, { archived: true });
-    expect(await failureOf(without.conversations.changes('me', without.id, never))).toMatchObject({ context: { reason: { code: 'no_repository' } } });
+    expect(await failureOf(without.conversations.changes('me', without.id, neverAborts))).toMatchObject({ context: { reason: { code: 'no_repository' } } });
   });
 
   test('says that its changes are being kept, and a repeated request waits for that', async () => {
@@ -190,6 +191,6 @@ describe('an archived conversation', () => {
     const next = w.boot();
     await next.conversationDriver.reconcile(w.id);
     expect(await w.record()).toMatchObject({ releasedAt: expect.any(Number) });
-    expect(await next.conversations.changes('me', w.id, never)).toMatchObject({ files: [{ path: 'a' }] });
+    expect(await next.conversations.changes('me', w.id, neverAborts)).toMatchObject({ files: [{ path: 'a' }] });
   });
 });

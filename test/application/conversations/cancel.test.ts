@@ -2,6 +2,7 @@ import { describe, expect, test, vi } from 'vitest';
 import type { StepDeps } from '../../../src/application/conversations/conversation-reconciler.ts';
 import { Turn } from '../../../src/application/conversations/turns/turn.ts';
 import { Turns } from '../../../src/application/conversations/turns/turns.ts';
+import { neverAborts } from '../../../src/ports/abort-signals.ts';
 import { createReady, failureOf, gate } from './support.ts';
 import { calm, said, told, until } from './world.ts';
 
@@ -124,7 +125,7 @@ describe('cancelling a turn', () => {
     const turns = new Turns({ store: w.store, clock: w.clock } as unknown as StepDeps);
     for (const user of ['ann', 'ben']) expect(turns.cancel(w.id, 'msg-1', user)).toBe(false);
     const turn = { messageId: 'msg-1', message: said('go'), sandboxVersion: 1, unprompted: true };
-    await turns.run(await w.record(), sandbox, turn, agent, new AbortController().signal);
+    await turns.run(await w.record(), sandbox, turn, agent, neverAborts);
     expect(cancelled.mock.calls).toEqual([['ann']]);
   });
 });

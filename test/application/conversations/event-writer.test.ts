@@ -5,10 +5,10 @@ import { EventWriter } from '../../../src/application/conversations/turns/event-
 import { follow } from '../../../src/application/events/events.ts';
 import { Failure } from '../../../src/domain/failure.ts';
 import type { EventDraft } from '../../../src/domain/event.ts';
+import { neverAborts } from '../../../src/ports/abort-signals.ts';
 import { createManualClock } from '../../doubles/memory/index.ts';
 import { calm, passSeconds } from '../port-calls.ts';
 
-const open = new AbortController().signal;
 const share = () => new AgentMemory(2 ** 30, createManualClock()).share();
 
 function call(title: string): EventDraft {
@@ -37,7 +37,7 @@ function heldWriter() {
     await promise;
     return await events.append(drafts);
   };
-  const writer = new EventWriter({ eventStore: { ...events, append }, clock: createManualClock(), from: 0, signal: open, memory: share() });
+  const writer = new EventWriter({ eventStore: { ...events, append }, clock: createManualClock(), from: 0, signal: neverAborts, memory: share() });
   const log = async () => (await events.read({ ownerId: 'me' }, 0, 1000)).map(titleOf);
   /** Resolves when the batch with this index is being written. */
   const begun = (index: number): Promise<void> => begins[index]?.promise ?? never;
@@ -81,7 +81,7 @@ test('readers get a batch before the next is written', async () => {
     order.push(drafts.map(titleOf).join(' '));
     return await events.append(drafts);
   };
-  const writer = new EventWriter({ eventStore: { ...events, append }, clock: createManualClock(), from: 0, signal: open, memory: share() });
+  const writer = new EventWriter({ eventStore: { ...events, append }, clock: createManualClock(), from: 0, signal: neverAborts, memory: share() });
   for (const title of ['a', 'b', 'c']) writer.add(call(title));
   await writer.drained();
   await calm();
@@ -143,7 +143,7 @@ test('a failed batch leaves the batches before it in the log', async () => {
 });
 
 /** A writer over a store that refuses `times` writes, before or after they have their effect. */
-function refusing(times: number, when: 'before' | 'after', signal = open) {
+function refusing(times: number, when: 'before' | 'after', signal = neverAborts) {
   const { events } = createInMemoryStore();
   const clock = createManualClock();
   let left = times;

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Event } from '../../../src/domain/event.ts';
+import { neverAborts } from '../../../src/ports/abort-signals.ts';
 import { createReady, failureOf, gate } from './support.ts';
 import { calm, createOne, plain, said, until } from './world.ts';
 
@@ -23,8 +24,6 @@ function collect(batches: AsyncIterable<readonly Event[]>) {
   })();
   return { events, done, ended: () => ended, largest: () => largest, opened: () => opened };
 }
-
-const open = new AbortController().signal;
 
 describe('event pages', () => {
   test('contain each event once, in order, with the events of the sandbox', async () => {
@@ -66,9 +65,9 @@ describe('the event stream', () => {
         for (let n = 0; n < 300; n += 1) await turn.tool({ toolCallId: `c${n}`, status: 'completed' });
       },
     });
-    const whole = collect(w.events.follow('me', { conversationId: w.id }, 0, open));
-    const fromNow = collect(w.events.follow('me', { conversationId: w.id, kinds: ['tool_call'] }, 'latest', open));
-    const stranger = collect(w.events.follow('you', { conversationId: w.id }, 0, open));
+    const whole = collect(w.events.follow('me', { conversationId: w.id }, 0, neverAborts));
+    const fromNow = collect(w.events.follow('me', { conversationId: w.id, kinds: ['tool_call'] }, 'latest', neverAborts));
+    const stranger = collect(w.events.follow('you', { conversationId: w.id }, 0, neverAborts));
     await until(() => whole.events.length > 0 && fromNow.opened());
     expect(stranger.ended()).toBe('failed');
     await w.conversations.send('me', w.id, said('one'));
@@ -121,7 +120,7 @@ describe('the event stream', () => {
     });
     const quiet = { ...(await w.record()), id: 'conv-quiet', sandboxId: 'sb-quiet', version: 1 };
     await w.store.conversations.insert(quiet);
-    const reader = collect(w.events.follow('me', { conversationId: quiet.id }, 0, open));
+    const reader = collect(w.events.follow('me', { conversationId: quiet.id }, 0, neverAborts));
     await until(() => reads === 1);
     await w.conversations.send('me', w.id, said('one'));
     await w.rested();
@@ -146,7 +145,7 @@ describe('the event stream', () => {
         return events;
       } } }),
     });
-    const reader = collect(w.events.follow('me', { conversationId: w.id, kinds: ['plan'] }, 0, open));
+    const reader = collect(w.events.follow('me', { conversationId: w.id, kinds: ['plan'] }, 0, neverAborts));
     await until(() => reader.events.length === 1);
     w.events.close();
     await reader.done;
@@ -157,7 +156,7 @@ describe('the event stream', () => {
     const w = await createReady({ script: async (turn) => { for (let n = 0; n < 500; n += 1) await turn.tool({ toolCallId: `c${n}`, status: 'completed' }); } });
     const slow = (async () => {
       let count = 0;
-      for await (const batch of w.events.follow('me', { conversationId: w.id, kinds: ['tool_call'] }, 0, open)) {
+      for await (const batch of w.events.follow('me', { conversationId: w.id, kinds: ['tool_call'] }, 0, neverAborts)) {
         count += batch.length;
         await held.opened;
       }

@@ -2,6 +2,7 @@ import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
 import { Failure } from '../../../src/domain/failure.ts';
 import { explained } from '../../../src/domain/reason.ts';
+import { neverAborts } from '../../../src/ports/abort-signals.ts';
 import type { RepositoryCheckouts } from '../../../src/ports/repository-checkouts.ts';
 import { SnapshotRefusal } from '../../../src/ports/work-tree-snapshot.ts';
 import { createReady, failureOf } from './support.ts';
@@ -147,7 +148,7 @@ test('the text of git that failed in a sandbox is shown and logged without the s
   const w = await createReady(
     { spec: { secrets: ['DB_PASSWORD'] }, agent: { secrets: ['MODEL_KEY'] }, secrets, checkouts: { listChanges } }, { selectedRepository: 'acme/shop' },
   );
-  const failure = await failureOf(w.conversations.changes('me', w.id, new AbortController().signal));
+  const failure = await failureOf(w.conversations.changes('me', w.id, neverAborts));
   expect(failure).toMatchObject({ context: { reason: { output: 'command not found: ********** and **********\n' } } });
   expect(w.logged.join('\n')).not.toContain(secrets.DB_PASSWORD);
 });

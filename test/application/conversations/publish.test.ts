@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest';
 import type { Caller } from '../../../src/domain/principal.ts';
+import { neverAborts } from '../../../src/ports/abort-signals.ts';
 import { SnapshotRefusal, type WorkTreeSnapshot } from '../../../src/ports/work-tree-snapshot.ts';
 import { createMemoryGitProvider } from '../../doubles/memory/index.ts';
 import { createReady, failureOf } from './support.ts';
-
-const never = new AbortController().signal;
 
 /** A conversation, and a host with the branches that it pushes. */
 async function createPublishing() {
@@ -34,7 +33,7 @@ async function createPublishing() {
   const provider = { ...createMemoryGitProvider(), find: async () => ({ ...repository, defaultBranch: 'main' }) };
   const w = await createReady({ providers: [provider], checkouts: { takeSnapshot: async () => snapshot, findBranch } }, { selectedRepository: 'acme/shop', title: 'Work' });
   const publish = (commitMessage: string | null = null, patterns: readonly string[] | null = null, caller: Caller = 'me') => (
-    w.conversations.publish(caller, w.id, { branch: 'topic', commitMessage, patterns, pullRequest: null }, never)
+    w.conversations.publish(caller, w.id, { branch: 'topic', commitMessage, patterns, pullRequest: null }, neverAborts)
   );
   return { ...w, repository, host, pushedTo, workTree, publish };
 }

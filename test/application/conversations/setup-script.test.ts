@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { Failure } from '../../../src/domain/failure.ts';
 import { defaultSetupTimeoutMs } from '../../../src/application/conversations/run-setup-script.ts';
+import { neverAborts } from '../../../src/ports/abort-signals.ts';
 import type { MemoryCommand } from '../../doubles/memory/index.ts';
 import { createOne, createWorld, plain, said, stepsIn, told, until, type World, type WorldOptions } from './world.ts';
 
@@ -50,7 +51,7 @@ test('the setup script runs after the checkout and before the agent, as an execu
   ]);
   const { executionId } = w;
   expect(await setupOf(w, w.id)).toEqual([{ executionId, status: 'running', reason: null }, { executionId, status: 'succeeded', reason: null }]);
-  const { bytes } = await w.executions.output('me', w.sandboxId, executionId, { stream: 'stdout', after: 0, follow: false }, new AbortController().signal);
+  const { bytes } = await w.executions.output('me', w.sandboxId, executionId, { stream: 'stdout', after: 0, follow: false }, neverAborts);
   expect(await new Response(bytes).text()).toBe('added 7 packages\n');
   expect(w.runs).toHaveLength(1);
 });

@@ -1,11 +1,11 @@
 import { text } from 'node:stream/consumers';
 import type { FileChange } from '../../../src/domain/change.ts';
+import { neverAborts } from '../../../src/ports/abort-signals.ts';
 import type { RepositoryCheckouts } from '../../../src/ports/repository-checkouts.ts';
 import { SnapshotRefusal } from '../../../src/ports/work-tree-snapshot.ts';
 import { createReady } from './support.ts';
 import { said, until } from './world.ts';
 
-export const never = new AbortController().signal;
 export const start = { commit: 'c0ffee', branch: 'main' };
 
 export function fileAt(path: string, changes: Partial<FileChange> = {}): FileChange {
@@ -49,8 +49,8 @@ export async function createWorking() {
     await until(async () => (await w.record()).queue.length === 0);
     await w.conversationDriver.reconcile(w.id);
   };
-  const list = () => w.conversations.changes('me', w.id, never);
-  const patch = async (path: string | null = null) => await text(await w.conversations.patch('me', w.id, path, never));
+  const list = () => w.conversations.changes('me', w.id, neverAborts);
+  const patch = async (path: string | null = null) => await text(await w.conversations.patch('me', w.id, path, neverAborts));
   const archive = async () => {
     await w.conversations.update('me', w.id, { archived: true });
     return await w.conversationDriver.reconcile(w.id);

@@ -2,12 +2,12 @@ import { describe, expect, test } from 'vitest';
 import { withRecordFailures } from '../../../src/application/sandboxes/sandbox-records.ts';
 import { maxEndedExecutions } from '../../../src/domain/execution.ts';
 import { Failure } from '../../../src/domain/failure.ts';
+import { neverAborts } from '../../../src/ports/abort-signals.ts';
 import { someSandbox } from '../../contracts/records.ts';
 import { until } from '../../support/until.ts';
 import { codeOf } from '../code-of.ts';
 import { request, started } from './world.ts';
 
-const never = new AbortController().signal;
 const unavailable = new Failure('runtime_unavailable', { runtime: 'memory', reason: { code: 'unreachable' }, retryAfterSeconds: 1 });
 const claim = { ownerId: 'ann', key: 'k', fingerprint: 'f' };
 
@@ -36,14 +36,14 @@ test('the output is reported as dropped if the sandbox has lost it, and the exit
 test('input reaches the command, until it is closed', async () => {
   const { executions, sandboxId, ended, output } = await started();
   const { id } = await executions.run('ann', sandboxId, request(['cat'], { stdin: true }));
-  const write = (words: string, close: boolean) => executions.write('ann', sandboxId, id, new Blob([words]).stream(), close, never);
+  const write = (words: string, close: boolean) => executions.write('ann', sandboxId, id, new Blob([words]).stream(), close, neverAborts);
   await write('one ', false);
   await write('two', true);
   expect(await output(id)).toBe('one two');
   await ended(id);
   expect(await codeOf(write('three', false))).toBe('input_closed');
   const deaf = await executions.run('ann', sandboxId, request(['sleep']));
-  expect(await codeOf(executions.write('ann', sandboxId, deaf.id, new Blob(['x']).stream(), false, never))).toBe('input_closed');
+  expect(await codeOf(executions.write('ann', sandboxId, deaf.id, new Blob(['x']).stream(), false, neverAborts))).toBe('input_closed');
 });
 
 test('an execution is not found by another owner, or in another sandbox', async () => {
@@ -52,8 +52,8 @@ test('an execution is not found by another owner, or in another sandbox', async 
   const size = { cols: 80, rows: 24 };
   const reading = { stream: 'stdout', after: 0, follow: false } as const;
   const calls = (scope: string | null, sandbox: string) => [
-    executions.get(scope, sandbox, id), executions.output(scope, sandbox, id, reading, never), executions.resize(scope, sandbox, id, size),
-    executions.write(scope, sandbox, id, new Blob(['x']).stream(), false, never), executions.signal(scope, sandbox, id, 'SIGKILL'),
+    executions.get(scope, sandbox, id), executions.output(scope, sandbox, id, reading, neverAborts), executions.resize(scope, sandbox, id, size),
+    executions.write(scope, sandbox, id, new Blob(['x']).stream(), false, neverAborts), executions.signal(scope, sandbox, id, 'SIGKILL'),
     executions.delete(scope, sandbox, id),
   ];
   for (const call of calls('bob', sandboxId)) expect(await codeOf(call)).toBe('sandbox_not_found');

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { Failure } from '../../../src/domain/failure.ts';
+import { neverAborts } from '../../../src/ports/abort-signals.ts';
 import { until } from '../../support/until.ts';
 import { request, started } from './world.ts';
 
@@ -79,7 +80,7 @@ describe('the idle rule', () => {
     const { id } = await executions.run('ann', sandboxId, request(['cat'], { stdin: true }));
     const copied = (bytes: number) => until(() => scene.get(id), ({ stdoutBytes }) => stdoutBytes === bytes, 60_000);
     const input = new TransformStream<Uint8Array, Uint8Array>();
-    const writing = executions.write('ann', sandboxId, id, input.readable, true, new AbortController().signal);
+    const writing = executions.write('ann', sandboxId, id, input.readable, true, neverAborts);
     const writer = input.writable.getWriter();
     await writer.write(Uint8Array.of(1));
     await copied(1);

@@ -5,6 +5,7 @@ import { createInMemoryStore } from '../../../src/adapters/store/sqlite/index.ts
 import { createContainer } from '../../../src/composition/create-skep.ts';
 import { type Token, tokens } from '../../../src/composition/wiring/tokens.ts';
 import { sandboxSpec } from '../../../src/domain/sandbox-spec.ts';
+import { neverAborts } from '../../../src/ports/abort-signals.ts';
 import type { SandboxExecutions } from '../../../src/ports/sandbox-executions.ts';
 import {
   createManualClock, createMemoryProbe, createMemoryRuntime, createSeededRandom, createSilentLogger, type MemoryCommand, MemoryEngine,
@@ -86,8 +87,6 @@ function failing(executions: SandboxExecutions, { calls }: Faults): SandboxExecu
   });
 }
 
-const never = new AbortController().signal;
-
 /** A world with one process, and a RUNNING sandbox of Ann. */
 export async function started(options: Parameters<typeof createExecutionsWorld>[0] = {}) {
   const world = createExecutionsWorld(options);
@@ -97,6 +96,6 @@ export async function started(options: Parameters<typeof createExecutionsWorld>[
   const get = (id: string) => executions.get('ann', sandboxId, id);
   const ended = (id: string) => until(() => get(id), ({ status }) => status !== 'running', 60_000);
   const output = async (id: string, after = 0) =>
-    await text((await executions.output('ann', sandboxId, id, { stream: 'stdout', after, follow: true }, never)).bytes);
+    await text((await executions.output('ann', sandboxId, id, { stream: 'stdout', after, follow: true }, neverAborts)).bytes);
   return { world, skep, executions, sandboxId, get, ended, output };
 }

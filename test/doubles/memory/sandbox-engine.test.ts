@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import type { Reason } from '../../../src/domain/reason.ts';
+import { neverAborts } from '../../../src/ports/abort-signals.ts';
 import { createMemoryRuntime, MemoryEngine } from './index.ts';
-import { never } from '../../contracts/sandbox-runtime-harness.ts';
 import { finish } from '../../contracts/sandbox-runtime-streams.ts';
 import { launchOf } from '../../adapters/sandbox-runtime/process/programs.ts';
 
@@ -10,14 +10,14 @@ describe('provide() in memory', () => {
   const { spec } = launchOf(['runs']);
 
   test('returns `provided` by default', async () => {
-    assert.deepEqual(await createMemoryRuntime().provide(spec, () => {}, never), { kind: 'provided' });
+    assert.deepEqual(await createMemoryRuntime().provide(spec, () => {}, neverAborts), { kind: 'provided' });
   });
 
   test('can refuse, report progress, and be aborted by one of its callers', async () => {
     const engine = new MemoryEngine();
     const runtime = createMemoryRuntime(engine);
     engine.provider = async () => ({ kind: 'refused', reason: { code: 'image_not_named' } });
-    assert.deepEqual(await runtime.provide(spec, () => {}, never), { kind: 'refused', reason: { code: 'image_not_named' } });
+    assert.deepEqual(await runtime.provide(spec, () => {}, neverAborts), { kind: 'refused', reason: { code: 'image_not_named' } });
 
     const lines: Reason[] = [];
     const arrived = Promise.withResolvers<{ kind: 'provided' }>();
@@ -28,7 +28,7 @@ describe('provide() in memory', () => {
     const reason = new Error('no longer wanted');
     const controller = new AbortController();
     const left = runtime.provide(spec, () => {}, controller.signal);
-    const waiting = runtime.provide(spec, (line) => lines.push(line), never);
+    const waiting = runtime.provide(spec, (line) => lines.push(line), neverAborts);
     controller.abort(reason);
     await assert.rejects(left, (error) => error === reason);
     arrived.resolve({ kind: 'provided' });
@@ -47,7 +47,7 @@ describe('A sandbox in memory', () => {
     const stopped = launchOf(['runs']);
     const restarted = launchOf(['runs']);
     const resting = launchOf(['runs']);
-    for (const launch of [crashed, stopped, restarted, resting]) await runtime.start(launch, () => {}, never);
+    for (const launch of [crashed, stopped, restarted, resting]) await runtime.start(launch, () => {}, neverAborts);
     await runtime.stop(resting.id);
     engine.crash(crashed.id);
     engine.stopFromOutside(stopped.id);
@@ -59,15 +59,15 @@ describe('A sandbox in memory', () => {
     assert.deepEqual(told.get(restarted.id), ['stopped', true]);
     assert.deepEqual(told.get(resting.id), ['stopped', false]);
     assert.deepEqual(woken, [crashed.id, stopped.id, restarted.id]);
-    const { state, endedFromOutside } = await runtime.resume(restarted, never);
+    const { state, endedFromOutside } = await runtime.resume(restarted, neverAborts);
     assert.deepEqual({ state, endedFromOutside }, { state: 'running', endedFromOutside: false });
   });
 
   test('finds no command if its engine has none', async () => {
     const runtime = createMemoryRuntime();
     const launch = launchOf(['runs']);
-    await runtime.start(launch, () => {}, never);
-    assert.deepEqual(await finish(await runtime.execute(launch.id, { command: ['agent'] }, never)), {
+    await runtime.start(launch, () => {}, neverAborts);
+    assert.deepEqual(await finish(await runtime.execute(launch.id, { command: ['agent'] }, neverAborts)), {
       out: '',
       err: 'command not found: agent\n',
       code: 127,

@@ -1,5 +1,6 @@
 import { Failure } from '../../../src/domain/failure.ts';
 import { raceSignal } from '../../../src/ports/abort-signals.ts';
+import { neverAborts } from '../../../src/ports/abort-signals.ts';
 import type { OpenExecution, OutputStream, SandboxExecutions, TerminalSize } from '../../../src/ports/sandbox-executions.ts';
 import type { LocalExecution } from '../../../src/adapters/sandbox-runtime/local-execution.ts';
 import { streamOf } from '../../../src/adapters/shared/node-streams.ts';
@@ -17,12 +18,11 @@ export function memoryExecutions(engine: MemoryEngine): SandboxExecutions {
   function opened(sandboxId: string, executionId: string, after: number): OpenExecution {
     const execution = engine.execution(sandboxId, executionId);
     const before = handedOver.get(execution) ?? { bytes: 0, isCut: false };
-    const never = new AbortController().signal;
-    const output = (stream: OutputStream, from: number) => streamOf(never, (cancelled) => execution[stream].read({ after: from, follow: true }, cancelled));
+    const output = (stream: OutputStream, from: number) => streamOf(neverAborts, (cancelled) => execution[stream].read({ after: from, follow: true }, cancelled));
     return {
       stdin: new WritableStream<Uint8Array>({
         async write(chunk) {
-          await execution.write(new Blob([Buffer.from(chunk)]).stream(), false, never);
+          await execution.write(new Blob([Buffer.from(chunk)]).stream(), false, neverAborts);
           const bytes = (handedOver.get(execution)?.bytes ?? 0) + chunk.length;
           handedOver.set(execution, { bytes, isCut: chunk.at(-1) !== 0x0a });
         },

@@ -5,7 +5,7 @@ import { AgentMemory } from '../../../src/application/agents/agent-memory-limit.
 import { Agents } from '../../../src/application/agents/agents.ts';
 import type { LiveAgent } from '../../../src/application/agents/live-agent.ts';
 import { newSandbox } from '../../../src/domain/sandbox.ts';
-import { never } from '../../contracts/sandbox-runtime-harness.ts';
+import { neverAborts } from '../../../src/ports/abort-signals.ts';
 import { acpAgentCommand } from '../../doubles/acp-agent/start.ts';
 import { acpScript, type AcpStep } from '../../doubles/acp-agent/steps.ts';
 import { shell } from '../../support/sandbox-programs.ts';
@@ -22,12 +22,12 @@ let open: (command: readonly string[]) => Promise<LiveAgent>;
 beforeEach(async () => {
   host = await createHost();
   const [runtime, launch] = [host.open(), launchOf(programs.counts)];
-  await runtime.start(launch, () => {}, never);
+  await runtime.start(launch, () => {}, neverAborts);
   const logger = { debug() {}, info() {}, warn() {}, error() {} };
   agents = new Agents({ runtime, protocols: [createAcpProtocol()], secrets: { get: () => secret }, clock: createSystemClock(), logger, memory: new AgentMemory(2 ** 30, createSystemClock()) });
   open = async (command) => {
     const sandbox = newSandbox({ id: launch.id, ownerId: 'me', spec: { ...launch.spec, agent: { ...base, command } }, sessionApiKey: 'key', now: 0 });
-    return await agents.open({ conversationId: 'conv-1', sandbox, workingDir: launch.spec.workingDir, sessionId: null }, never);
+    return await agents.open({ conversationId: 'conv-1', sandbox, workingDir: launch.spec.workingDir, sessionId: null }, neverAborts);
   };
 });
 

@@ -1,7 +1,8 @@
 import { createAppAuth } from '@octokit/auth-app';
 import { Octokit } from '@octokit/rest';
 import { z } from 'zod';
-import { neverAborts, type TimeLimit } from '../../shared/timeout.ts';
+import { neverAborts } from '../../../ports/abort-signals.ts';
+import type { TimeLimit } from '../../shared/timeout.ts';
 import {
   createHttpClient, type HttpClient, type HttpRequest, type HttpResponse, isExhausted, isOfOrigin, rateLimitIn,
 } from '../retrying-http-client.ts';

@@ -1,7 +1,8 @@
 import { afterEach } from 'vitest';
 import { createAcpProtocol } from '../../../../src/adapters/agent-protocol/acp/index.ts';
+import { neverAborts } from '../../../../src/ports/abort-signals.ts';
 import type { AgentClient, AgentSession, AgentTurn } from '../../../../src/ports/agent-protocol.ts';
-import { never, recordingClient, type RecordingClient } from '../../../contracts/agent-harness.ts';
+import { recordingClient, type RecordingClient } from '../../../contracts/agent-harness.ts';
 import { withTimeout } from '../../../contracts/contract.ts';
 import type { AcpAgentOptions } from '../../../doubles/acp-agent/options.ts';
 import { acpAgentCommand, startAgentProcess, type AgentProcess } from '../../../doubles/acp-agent/start.ts';
@@ -39,7 +40,7 @@ export async function openScripted({ agent: options = {}, env = {}, client = {},
   const otherOutput: string[] = [];
   const onOtherOutput = (text: string) => void otherOutput.push(text);
   const request = { streams: agent.streams, workingDir: '/tmp', authMethod: authMethod ?? null, sessionId: sessionId ?? null, client: recording, onOtherOutput };
-  const session = await withTimeout('a session', createAcpProtocol().open(request, never));
+  const session = await withTimeout('a session', createAcpProtocol().open(request, neverAborts));
   return {
     session,
     client: recording,

@@ -1,6 +1,7 @@
 import { createAcpProtocol } from '../../../../src/adapters/agent-protocol/acp/index.ts';
+import { neverAborts } from '../../../../src/ports/abort-signals.ts';
 import type { AgentClient, AgentSession, AgentTurn } from '../../../../src/ports/agent-protocol.ts';
-import { never, recordingClient, type RecordingClient } from '../../../contracts/agent-harness.ts';
+import { recordingClient, type RecordingClient } from '../../../contracts/agent-harness.ts';
 import { withTimeout } from '../../../contracts/contract.ts';
 
 interface Message {
@@ -100,7 +101,7 @@ export async function agentByHand(
   const heard = (): Promise<Message> => withTimeout('a message of the client', input.take());
 
   const client = recordingClient(parts);
-  const opening = createAcpProtocol().open({ streams: { stdin, stdout }, workingDir: '/', authMethod: null, sessionId: null, client }, never);
+  const opening = createAcpProtocol().open({ streams: { stdin, stdout }, workingDir: '/', authMethod: null, sessionId: null, client }, neverAborts);
   send({ id: (await heard()).id ?? 0, result: { protocolVersion: 1, ...initialized } });
   send({ id: (await heard()).id ?? 0, ...answer });
   const session = await withTimeout('a session', opening);

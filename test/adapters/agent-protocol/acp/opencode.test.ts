@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createAcpProtocol } from '../../../../src/adapters/agent-protocol/acp/index.ts';
+import { neverAborts } from '../../../../src/ports/abort-signals.ts';
 import type { AgentClient, AgentPermission, AgentSession, AgentTurn, AgentUpdate } from '../../../../src/ports/agent-protocol.ts';
-import { never, recordingClient, type RecordingClient } from '../../../contracts/agent-harness.ts';
+import { recordingClient, type RecordingClient } from '../../../contracts/agent-harness.ts';
 import { withTimeout } from '../../../contracts/contract.ts';
 import { startAgentProcess, type AgentProcess } from '../../../doubles/acp-agent/start.ts';
 import { modelScript, startModel, textOf, type ModelDouble, type ModelReply } from '../../../doubles/model/index.ts';
@@ -32,7 +33,7 @@ describeWithOpenCode('ACP with OpenCode and a scripted model', (binary) => {
     started.push(agent);
     client = recordingClient({ permission: (request, signal) => decide(request, signal) });
     const { streams } = agent;
-    session = await withTimeout('a session', createAcpProtocol().open({ streams, workingDir: work, authMethod: null, sessionId, client }, never));
+    session = await withTimeout('a session', createAcpProtocol().open({ streams, workingDir: work, authMethod: null, sessionId, client }, neverAborts));
   }
 
   async function close(): Promise<void> {

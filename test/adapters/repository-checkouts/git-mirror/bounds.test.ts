@@ -4,11 +4,12 @@ import { copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promi
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { sizeOf } from '../../../../src/adapters/repository-checkouts/git-mirror/mirror-store.ts';
+import { neverAborts } from '../../../../src/ports/abort-signals.ts';
 import { git } from '../../../contracts/git-repository.ts';
 import { executeIn } from '../../../contracts/work-tree.ts';
 import { until } from '../../../support/until.ts';
 import { reasonOf, receive, take } from './snapshot-support.ts';
-import { commits, createScene, failureOf, never, open, start, temporaryFolder, noProgress, type Scene } from './support.ts';
+import { commits, createScene, failureOf, open, start, temporaryFolder, noProgress, type Scene } from './support.ts';
 
 async function runShell(gitDir: string, command: string): Promise<string> {
   return execFileSync('/bin/sh', ['-c', command], { env: { PATH: process.env['PATH'], GIT_DIR: gitDir }, encoding: 'utf8' }).trim();
@@ -43,7 +44,7 @@ describe('A checkout', () => {
       tree = await treeOf(gitDir, Array.from({ length: 10 }, (_, index) => `040000 tree ${same}\t${index}`));
     }
     await commitTree(gitDir, tree);
-    expect(await failureOf(scene.mirror().checkOut(scene.request, noProgress, never))).toMatch(/^provider_failed: .*too_large.*1000000 files/u);
+    expect(await failureOf(scene.mirror().checkOut(scene.request, noProgress, neverAborts))).toMatch(/^provider_failed: .*too_large.*1000000 files/u);
     expect(await sizeOf(scene.root)).toBeLessThan(100_000);
   });
 
@@ -53,13 +54,13 @@ describe('A checkout', () => {
     const blob = (await git(gitDir, ['rev-parse', 'HEAD:zeros'])).trim();
     await commitTree(gitDir, await treeOf(gitDir, Array.from({ length: 20 }, (_, index) => `100644 blob ${blob}\t${index}`)));
     const mirror = scene.mirror({ maxWorkTreeBytes: 1_999_999 });
-    expect(await failureOf(mirror.checkOut(scene.request, noProgress, never))).toMatch(/^provider_failed: .*too_large.*1999999 bytes/u);
+    expect(await failureOf(mirror.checkOut(scene.request, noProgress, neverAborts))).toMatch(/^provider_failed: .*too_large.*1999999 bytes/u);
     expect(Object.keys((await open(scene.mirror({ maxWorkTreeBytes: 2_000_000 }), scene.request)).files)).toHaveLength(20);
   });
 
   test('fails if a path is too deep', async () => {
     const scene = await createScene([{ id: 'only', at: start, files: [[`${'a/'.repeat(250)}b`, 'deep']] }]);
-    expect(await failureOf(scene.mirror().checkOut(scene.request, noProgress, never))).toMatch(/^provider_failed: .*too_large.*200 levels/u);
+    expect(await failureOf(scene.mirror().checkOut(scene.request, noProgress, neverAborts))).toMatch(/^provider_failed: .*too_large.*200 levels/u);
   });
 });
 
@@ -78,10 +79,10 @@ describe('The disk space of mirrors', () => {
     scene.asked();
     await open(mirror, scene.request);
     expect(scene.asked()).toEqual(['refs', 'ls-refs']);
-    const held = await mirror.checkOut(scene.request, noProgress, never);
+    const held = await mirror.checkOut(scene.request, noProgress, neverAborts);
     for (const name of ['acme/second', 'acme/third', 'acme/second']) await open(mirror, scene.requestOf(name));
     scene.asked();
-    const again = await mirror.checkOut(scene.request, noProgress, never);
+    const again = await mirror.checkOut(scene.request, noProgress, neverAborts);
     expect(scene.asked()).toEqual(['refs', 'ls-refs']);
     await Promise.all([held.archive.cancel(), again.archive.cancel()]);
     await until(() => mirrors(scene), (count) => count <= 2);
@@ -91,7 +92,7 @@ describe('The disk space of mirrors', () => {
   test('is too small for a repository larger than its share, which is refused and removed', async () => {
     const scene = await createScene(large(4_000_000));
     const mirror = scene.mirror({ limitBytes: 2_000_000 });
-    expect(await failureOf(mirror.checkOut(scene.request, noProgress, never))).toMatch(/^provider_failed: .*larger than 1000000 bytes/u);
+    expect(await failureOf(mirror.checkOut(scene.request, noProgress, neverAborts))).toMatch(/^provider_failed: .*larger than 1000000 bytes/u);
     expect(await sizeOf(scene.root)).toBeLessThan(10_000);
     await scene.publish(large(10_000), 'acme/small');
     await open(mirror, scene.requestOf('acme/small'));
@@ -113,7 +114,7 @@ describe('The disk space of mirrors', () => {
     const mirror = scene.mirror();
     const fetchPack = async (): Promise<void> => {
       await scene.publish(large(1000));
-      await (await mirror.checkOut(scene.request, noProgress, never)).archive.cancel();
+      await (await mirror.checkOut(scene.request, noProgress, neverAborts)).archive.cancel();
     };
     await fetchPack();
     const [name = ''] = await readdir(join(scene.root, 'mirrors'));
@@ -147,12 +148,12 @@ describe('A snapshot', () => {
     const many = execFileSync('git', ['-C', tree.folder, 'mktree'], { input: entries, encoding: 'utf8' }).trim();
     const pack = execFileSync('git', ['-C', tree.folder, 'pack-objects', '-q', '--stdout', '--revs'], { input: `${many}\n${tree.commit}\n` });
     await using snapshot = await receive(scene.mirror(), tree.commit, [`snapshot ${tree.commit} ${many} 1 ${tree.commit}\n`, new Uint8Array(pack)]);
-    expect(await reasonOf(snapshot.files(never))).toMatchObject({ code: 'too_large' });
+    expect(await reasonOf(snapshot.files(neverAborts))).toMatchObject({ code: 'too_large' });
 
     const quick = scene.mirror({ snapshotTimeoutMs: 200 });
     const silent = { base: tree.commit, run: () => executeIn(tree.folder, ['sleep', '600']) };
-    expect(await reasonOf(quick.listChanges(silent, never))).toEqual({ code: 'not_done_in_time', withinMs: 200 });
-    expect(await reasonOf(quick.takeSnapshot(silent, never))).toEqual({ code: 'not_done_in_time', withinMs: 200 });
+    expect(await reasonOf(quick.listChanges(silent, neverAborts))).toEqual({ code: 'not_done_in_time', withinMs: 200 });
+    expect(await reasonOf(quick.takeSnapshot(silent, neverAborts))).toEqual({ code: 'not_done_in_time', withinMs: 200 });
     expect(await readFile(join(tree.folder, 'c0.txt'), 'utf8')).toBe('c 0\n');
   });
 
@@ -164,7 +165,7 @@ describe('A snapshot', () => {
     const leaving = new AbortController();
     const waiting = [mirror.listChanges(silent, leaving.signal), mirror.takeSnapshot(silent, leaving.signal)];
     await using snapshot = await take(mirror, tree);
-    expect(await snapshot.files(never)).toEqual([]);
+    expect(await snapshot.files(neverAborts)).toEqual([]);
     leaving.abort(new Error('left'));
     for (const each of waiting) await expect(each).rejects.toThrow('left');
   });

@@ -1,8 +1,9 @@
 import { chmod, mkdir, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { neverAborts } from '../../../../src/ports/abort-signals.ts';
 import { git } from '../../../contracts/git-repository.ts';
-import { commits, createScene, never, open, noProgress, type Scene } from './support.ts';
+import { commits, createScene, open, noProgress, type Scene } from './support.ts';
 
 /** Returns the folder of the only mirror. */
 async function folderOf({ root }: Scene): Promise<string> {
@@ -100,7 +101,7 @@ describe('A mirror', () => {
     await writeFile(scene.root, 'a file');
     const mirror = scene.mirror();
     expect(await mirror.check()).toMatchObject({ ok: false });
-    await expect(mirror.checkOut(scene.request, noProgress, never)).rejects.toMatchObject({ code: 'provider_failed' });
+    await expect(mirror.checkOut(scene.request, noProgress, neverAborts)).rejects.toMatchObject({ code: 'provider_failed' });
     await rm(scene.root);
     expect(Object.keys((await open(mirror, scene.request)).files)).toHaveLength(3);
     expect(await mirror.check()).toMatchObject({ ok: true });

@@ -2,8 +2,9 @@ import { readdir, readlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { queryObjects } from 'node:v8';
 import { describe, expect, test } from 'vitest';
+import { neverAborts } from '../../../../src/ports/abort-signals.ts';
 import { until } from '../../../support/until.ts';
-import { commits, createScene, never, open, start, noProgress, type Scene, temporaryFolder } from './support.ts';
+import { commits, createScene, open, start, noProgress, type Scene, temporaryFolder } from './support.ts';
 
 /** Returns the number of processes whose working directory is below the folder. */
 async function processesIn(folder: string): Promise<number> {
@@ -51,7 +52,7 @@ describe('The git processes', () => {
   test('of a checkout in progress are killed when the mirror closes', async () => {
     const scene = await stalled();
     const mirror = scene.mirror();
-    const ended = mirror.checkOut(scene.request, noProgress, never).then(() => null, (error: unknown) => error);
+    const ended = mirror.checkOut(scene.request, noProgress, neverAborts).then(() => null, (error: unknown) => error);
     await scene.begun;
     await mirror.close();
     expect(await ended).toMatchObject({ code: 'provider_failed' });
@@ -80,7 +81,7 @@ describe('The git processes', () => {
     const scene = await createScene(commits(1));
     const gitBinary = join(await temporaryFolder(), 'git');
     await writeFile(gitBinary, '#!/bin/sh\ncase " $* " in *" archive "*) exec sleep 1000;; esac\nexec git "$@"\n', { mode: 0o755 });
-    const { archive } = await scene.mirror({ gitBinary }).checkOut(scene.request, noProgress, never);
+    const { archive } = await scene.mirror({ gitBinary }).checkOut(scene.request, noProgress, neverAborts);
     const reader = archive.getReader();
     const read = (async () => {
       while (!(await reader.read()).done);

@@ -1,7 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import type { Reason } from '../../../../src/domain/reason.ts';
-import { commits, createScene, never, open, start, noProgress } from './support.ts';
+import { neverAborts } from '../../../../src/ports/abort-signals.ts';
+import { commits, createScene, open, start, noProgress } from './support.ts';
 
 describe('A fetch', () => {
   test('gets only the new objects of the requested branch', async () => {
@@ -80,7 +81,7 @@ describe('A fetch', () => {
   test('reports its progress', async () => {
     const scene = await createScene();
     const told: Reason[] = [];
-    const { archive } = await scene.mirror().checkOut(scene.request, (reason) => void told.push(reason), never);
+    const { archive } = await scene.mirror().checkOut(scene.request, (reason) => void told.push(reason), neverAborts);
     await archive.cancel();
     expect(told[0]).toEqual({ code: 'fetching_repository', phase: null, percent: null });
     expect(told).toContainEqual({ code: 'fetching_repository', phase: 'receiving', percent: 100 });

@@ -1,10 +1,11 @@
 import { appendFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { neverAborts } from '../../../../src/ports/abort-signals.ts';
 import type { RepositoryCheckouts } from '../../../../src/ports/repository-checkouts.ts';
 import { runGit, type WorkTree } from '../../../contracts/work-tree.ts';
 import { list, take } from './snapshot-support.ts';
-import { createScene, never, open, temporaryFolder } from './support.ts';
+import { createScene, open, temporaryFolder } from './support.ts';
 
 let mirror: RepositoryCheckouts;
 let tree: WorkTree;
@@ -18,7 +19,7 @@ beforeEach(async () => {
 /** Returns whether the changes are complete, and their paths. Checks that the list has the same. */
 async function changesOf(): Promise<readonly [complete: boolean, paths: readonly string[]]> {
   await using snapshot = await take(mirror, tree);
-  const files = await snapshot.files(never);
+  const files = await snapshot.files(neverAborts);
   expect(await list(mirror, tree)).toMatchObject({ complete: snapshot.complete, files });
   return [snapshot.complete, files.map(({ path }) => path)];
 }

@@ -2,9 +2,10 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { neverAborts } from '../../../../src/ports/abort-signals.ts';
 import { executeIn } from '../../../contracts/work-tree.ts';
 import { reasonOf, take } from './snapshot-support.ts';
-import { createScene, never, open } from './support.ts';
+import { createScene, open } from './support.ts';
 
 describe('A snapshot of a repository with an old mistake', () => {
   test.each([
@@ -23,7 +24,7 @@ describe('A snapshot of a repository with an old mistake', () => {
     const tree = await open(mirror, scene.request);
     await writeFile(join(tree.folder, 'new'), 'new\n');
     await using snapshot = await take(mirror, tree);
-    expect((await snapshot.files(never)).map(({ path }) => path)).toEqual(['new']);
+    expect((await snapshot.files(neverAborts)).map(({ path }) => path)).toEqual(['new']);
   });
 });
 
@@ -35,7 +36,7 @@ describe('A snapshot', () => {
     const tree = await open(mirror, scene.request);
     await writeFile(join(tree.folder, 'new'), 'new\n');
     await using snapshot = await take(mirror, tree);
-    expect((await snapshot.files(never)).map(({ path }) => path)).toEqual(['new']);
+    expect((await snapshot.files(neverAborts)).map(({ path }) => path)).toEqual(['new']);
   });
 
   test('of a repository with folders of others has them as they are there', async () => {
@@ -45,10 +46,10 @@ describe('A snapshot', () => {
     for (const path of ['conv-1/file', 'new']) await writeFile(join(folder, path), 'new\n');
     await git('add', '-A');
     const request = { base: commit, leftOut: 'conv-[0-9]', run: (command: readonly string[]) => executeIn(folder, command) };
-    await using snapshot = await mirror.takeSnapshot(request, never);
-    const files = await snapshot.files(never);
+    await using snapshot = await mirror.takeSnapshot(request, neverAborts);
+    const files = await snapshot.files(neverAborts);
     expect(files.map(({ path }) => path)).toEqual(['new']);
-    expect(await mirror.listChanges(request, never)).toMatchObject({ complete: true, files });
+    expect(await mirror.listChanges(request, neverAborts)).toMatchObject({ complete: true, files });
   });
 
   test('is refused with the path of an attributes file whose lines are too long for git', async () => {

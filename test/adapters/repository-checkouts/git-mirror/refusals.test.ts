@@ -3,7 +3,8 @@ import { createServer } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { authorization, createScene, failureOf, never, open, token, noProgress } from './support.ts';
+import { neverAborts } from '../../../../src/ports/abort-signals.ts';
+import { authorization, createScene, failureOf, open, token, noProgress } from './support.ts';
 
 const advertisement = { 'content-type': 'application/x-git-upload-pack-advertisement' };
 
@@ -31,14 +32,14 @@ describe('A checkout from a git host', () => {
     const request = { ...scene.request, remote: { ...scene.request.remote, authorization: sent } };
     const mirror = scene.mirror();
     scene.host.interceptor = (_request, response) => answer(response);
-    const first = await failureOf(mirror.checkOut(request, noProgress, never));
+    const first = await failureOf(mirror.checkOut(request, noProgress, neverAborts));
     expect(first.split(':')[0]).toBe(code);
     expect(first).not.toContain(token);
     // The same with git: the host answers the first two requests.
     let asked = 0;
     scene.host.interceptor = (_request, response) => ++asked > 2 && answer(response);
     const before = scene.host.requests.length;
-    const later = sent === null ? null : await failureOf(mirror.checkOut(request, noProgress, never));
+    const later = sent === null ? null : await failureOf(mirror.checkOut(request, noProgress, neverAborts));
     if (later !== null) expect(later.split(':')[0]).toBe(code);
     expect(scene.host.requests.length - before).toBe(sent === null ? 0 : asked);
     scene.host.interceptor = null;
@@ -48,7 +49,7 @@ describe('A checkout from a git host', () => {
   test('fails with `provider_failed` if the port is closed', async () => {
     const scene = await createScene();
     const remote = { url: 'http://127.0.0.1:1/acme/shop.git', authorization };
-    expect(await failureOf(scene.mirror().checkOut({ ...scene.request, remote }, noProgress, never))).toMatch(/^provider_failed: /u);
+    expect(await failureOf(scene.mirror().checkOut({ ...scene.request, remote }, noProgress, neverAborts))).toMatch(/^provider_failed: /u);
   });
 
   test('does not follow a redirect, so no other host gets the credential', async () => {
@@ -73,7 +74,7 @@ describe('A checkout from a git host', () => {
         response.writeHead(307, { location }).end();
         return true;
       };
-      expect(await failureOf(scene.mirror().checkOut(scene.request, noProgress, never))).toMatch(/^provider_failed: /u);
+      expect(await failureOf(scene.mirror().checkOut(scene.request, noProgress, neverAborts))).toMatch(/^provider_failed: /u);
       expect(asked).toBeGreaterThan(skipped);
     }
     expect(seen).toEqual([]);
@@ -82,11 +83,11 @@ describe('A checkout from a git host', () => {
   test('fails with `provider_timeout` if the host does not respond in time', async () => {
     const scene = await createScene();
     scene.host.interceptor = () => true;
-    const listing = scene.mirror({ answerMs: 200 }).checkOut(scene.request, noProgress, never);
+    const listing = scene.mirror({ answerMs: 200 }).checkOut(scene.request, noProgress, neverAborts);
     expect(await failureOf(listing)).toMatch(/^provider_timeout: .*"limitMs":200/u);
     let asked = 0;
     scene.host.interceptor = () => ++asked > 4;
-    const fetching = scene.mirror({ timeoutMs: 2000 }).checkOut(scene.request, noProgress, never);
+    const fetching = scene.mirror({ timeoutMs: 2000 }).checkOut(scene.request, noProgress, neverAborts);
     expect(await failureOf(fetching)).toMatch(/^provider_timeout: .*"limitMs":2000/u);
   });
 

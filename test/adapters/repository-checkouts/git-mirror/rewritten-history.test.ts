@@ -2,9 +2,10 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
+import { neverAborts } from '../../../../src/ports/abort-signals.ts';
 import { executeIn, type WorkTree } from '../../../contracts/work-tree.ts';
 import { list, reasonOf, take } from './snapshot-support.ts';
-import { commits, createScene, never, open } from './support.ts';
+import { commits, createScene, open } from './support.ts';
 
 type Git = WorkTree['git'];
 
@@ -43,7 +44,7 @@ test.each([
   await using snapshot = await take(mirror, tree);
   expect(changes.commits.map(({ subject }) => subject)).toEqual(subjects);
   expect(changes).toEqual({
-    head: snapshot.head, complete: true, commits: await snapshot.commits(never), files: await snapshot.files(never),
+    head: snapshot.head, complete: true, commits: await snapshot.commits(neverAborts), files: await snapshot.files(neverAborts),
   });
   const committed = changes.files.filter((file) => file.committed).map(({ path }) => path);
   expect(committed.includes('new file')).toBe(isCommitted);
@@ -51,12 +52,12 @@ test.each([
 
   // The patch gives a clone of the start the same files.
   const clone = await open(mirror, scene.request);
-  await writeFile(join(clone.folder, '.git/whole.patch'), await text(snapshot.patch(null, never)));
+  await writeFile(join(clone.folder, '.git/whole.patch'), await text(snapshot.patch(null, neverAborts)));
   await clone.git('status');
   await clone.git('apply', '--binary', '--index', '.git/whole.patch');
   expect(await clone.git('write-tree')).toBe(snapshot.tree);
   const request = { author: { name: 'A', email: 'a@example.com' }, message: 'all', at: 0 };
-  expect(await reasonOf(snapshot.commit(request, never))).toEqual({ code: 'history_rewritten' });
+  expect(await reasonOf(snapshot.commit(request, neverAborts))).toEqual({ code: 'history_rewritten' });
   expect(snapshot.head).not.toBe(base);
 });
 
@@ -70,7 +71,7 @@ test('a commit after the start can be published from an image without grep', asy
   await mkdir(programs);
   await writeFile(join(programs, 'grep'), '#!/bin/sh\nexit 127\n', { mode: 0o755 });
   const path = `PATH=${programs}:${process.env['PATH'] ?? ''}`;
-  await using snapshot = await mirror.takeSnapshot({ base: tree.commit, run: (command) => executeIn(tree.folder, ['env', path, ...command]) }, never);
+  await using snapshot = await mirror.takeSnapshot({ base: tree.commit, run: (command) => executeIn(tree.folder, ['env', path, ...command]) }, neverAborts);
   const request = { author: { name: 'A', email: 'a@example.com' }, message: 'all', at: 0 };
-  expect(await snapshot.commit(request, never)).toBe(snapshot.head);
+  expect(await snapshot.commit(request, neverAborts)).toBe(snapshot.head);
 });

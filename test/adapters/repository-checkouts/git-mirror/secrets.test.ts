@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { inspect } from 'node:util';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { authorization, createScene, never, open, temporaryFolder, token, noProgress } from './support.ts';
+import { neverAborts } from '../../../../src/ports/abort-signals.ts';
+import { authorization, createScene, open, temporaryFolder, token, noProgress } from './support.ts';
 
 const secrets = [token, authorization, authorization.slice('Basic '.length), encodeURIComponent(token)];
 
@@ -36,7 +37,7 @@ describe('The credential', () => {
       return false;
     };
     const mirror = scene.mirror();
-    const { archive } = await mirror.checkOut(scene.request, noProgress, never);
+    const { archive } = await mirror.checkOut(scene.request, noProgress, neverAborts);
     const bytes = await buffer(archive);
     expect(scene.host.requests.every((request) => request.authorization === authorization)).toBe(true);
     expect(seen.join(' ')).toContain('fetch');
@@ -59,7 +60,7 @@ describe('The credential', () => {
     ];
     const mirror = scene.mirror();
     for (const remote of remotes) {
-      const error = await mirror.checkOut({ ...scene.request, remote }, noProgress, never).then(() => null, (error: unknown) => error);
+      const error = await mirror.checkOut({ ...scene.request, remote }, noProgress, neverAborts).then(() => null, (error: unknown) => error);
       const text = inspect(error, { depth: 20, showHidden: true });
       expect(text).toContain('Failure');
       for (const secret of [...secrets, remote.authorization]) expect(text).not.toContain(secret);
@@ -74,7 +75,7 @@ describe('The credential', () => {
       response.end(`${(line.length + 4).toString(16).padStart(4, '0')}${line}`);
       return true;
     };
-    const error = await mirror.checkOut(scene.request, noProgress, never).then(() => null, (error: unknown) => error);
+    const error = await mirror.checkOut(scene.request, noProgress, neverAborts).then(() => null, (error: unknown) => error);
     const text = inspect(error, { depth: 20, showHidden: true });
     expect(text).toContain('who is ***');
     for (const secret of secrets) expect(text).not.toContain(secret);
@@ -84,7 +85,7 @@ describe('The credential', () => {
     const scene = await createScene();
     const url = scene.request.remote.url.replace('http://', `http://name:${token}@`);
     const mirror = scene.mirror();
-    await expect(mirror.checkOut({ ...scene.request, remote: { url, authorization } }, noProgress, never)).rejects.toThrow('credential');
+    await expect(mirror.checkOut({ ...scene.request, remote: { url, authorization } }, noProgress, neverAborts)).rejects.toThrow('credential');
     expect(await holders(scene.root)).toEqual([]);
   });
 

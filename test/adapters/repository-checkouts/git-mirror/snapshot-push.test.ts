@@ -4,9 +4,10 @@ import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createLocalGitProvider } from '../../../../src/adapters/git-provider/local/index.ts';
+import { neverAborts } from '../../../../src/ports/abort-signals.ts';
 import { runGit } from '../../../contracts/work-tree.ts';
 import { list, reasonOf, receive, take } from './snapshot-support.ts';
-import { authorization, commits, createScene, mirrorOf, never, open, publish, temporaryFolder, token } from './support.ts';
+import { authorization, commits, createScene, mirrorOf, open, publish, temporaryFolder, token } from './support.ts';
 
 describe('A push', () => {
   const change = { author: { name: 'Ann', email: 'ann@example.com' }, message: 'Work\n', at: 0 };
@@ -18,14 +19,14 @@ describe('A push', () => {
     const tree = await open(mirror, scene.request);
     await writeFile(join(tree.folder, 'new'), 'new\n');
     const snapshot = await take(mirror, tree);
-    return { scene, mirror, tree, snapshot, commit: await snapshot.commit(change, never) };
+    return { scene, mirror, tree, snapshot, commit: await snapshot.commit(change, neverAborts) };
   }
 
   test('is refused by a hook of the host or for a read-only credential, and does not show it', async () => {
     const { scene, mirror, tree, snapshot: taken, commit } = await committed();
     await using snapshot = taken;
     const request = { ...scene.request, branch: 'skep/one' };
-    const push = (): Promise<void> => snapshot.push({ request, commit, expected: null }, never);
+    const push = (): Promise<void> => snapshot.push({ request, commit, expected: null }, neverAborts);
     const hook = join(scene.served, 'acme/shop.git/hooks/pre-receive');
     await writeFile(hook, '#!/bin/sh\nexit 1\n', { mode: 0o755 });
     expect(await reasonOf(push())).toEqual({ code: 'host_refused', message: 'pre-receive hook declined' });
@@ -40,7 +41,7 @@ describe('A push', () => {
     expect(inspect(error, { depth: 10 })).not.toContain(token);
     scene.host.interceptor = null;
     await push();
-    expect((await mirror.findBranch(request, never)).commit).toBe(commit);
+    expect((await mirror.findBranch(request, neverAborts)).commit).toBe(commit);
     // Neither the work tree nor the folder on this machine ever had the credential.
     for (const folder of [tree.folder, scene.root]) expect(spawnSync('grep', ['-rqF', token, folder]).status).toBe(1);
     expect(spawnSync('grep', ['-rqF', authorization.split(' ')[1] ?? '', scene.root]).status).toBe(1);
@@ -58,7 +59,7 @@ describe('A push', () => {
     const hostile = [`\u001b[31m${token}\u0007`, 'https://me:password@example.com', 'é'.repeat(2000)];
     const script = ['#!/bin/sh', 'cat <<"END"', ...lines, ...hostile, 'END', 'exit 1', ''].join('\n');
     await writeFile(join(scene.served, 'acme/shop.git/hooks/pre-receive'), script, { mode: 0o755 });
-    const push = snapshot.push({ request: { ...scene.request, branch: 'skep/one' }, commit, expected: null }, never);
+    const push = snapshot.push({ request: { ...scene.request, branch: 'skep/one' }, commit, expected: null }, neverAborts);
     const shown = [...lines.filter((line) => line !== ''), '***', 'https://me:**********@example.com', 'é'].join(' ');
     const reason = await reasonOf(push);
     expect(reason).toEqual({ code, message: expect.stringContaining(shown) });
@@ -75,8 +76,8 @@ describe('A push', () => {
     const tree = await open(mirror, scene.request);
     await writeFile(join(tree.folder, 'new'), 'new\n');
     await using snapshot = await take(mirror, tree);
-    const commit = await snapshot.commit(change, never);
-    const push = snapshot.push({ request: { ...scene.request, branch: 'skep/one' }, commit, expected: null }, never);
+    const commit = await snapshot.commit(change, neverAborts);
+    const push = snapshot.push({ request: { ...scene.request, branch: 'skep/one' }, commit, expected: null }, neverAborts);
     expect(await reasonOf(push)).toMatchObject({ code: 'push_forbidden' });
   });
 
@@ -86,8 +87,8 @@ describe('A push', () => {
     const tree = await open(mirror, scene.request);
     await writeFile(join(tree.folder, 'new'), 'new\n');
     await using snapshot = await take(mirror, tree);
-    const commit = await snapshot.commit(change, never);
-    const push = (branch: string): Promise<void> => snapshot.push({ request: { ...scene.request, branch }, commit, expected: null }, never);
+    const commit = await snapshot.commit(change, neverAborts);
+    const push = (branch: string): Promise<void> => snapshot.push({ request: { ...scene.request, branch }, commit, expected: null }, neverAborts);
     for (const branch of ['topic', 'topic/part/more']) expect(await reasonOf(push(branch))).toEqual({ code: 'branch_name_conflict' });
     expect(await reasonOf(push('x'.repeat(251)))).toEqual({ code: 'branch_name_too_long' });
     const lock = join(scene.served, 'acme/shop.git/refs/heads/one.lock');
@@ -103,8 +104,8 @@ describe('A push', () => {
     const tree = await open(mirror, scene.request);
     await writeFile(join(tree.folder, 'new'), 'new\n');
     await using snapshot = await take(mirror, tree);
-    const commit = await snapshot.commit({ ...change, author: { ...change.author, name } }, never);
-    await snapshot.push({ request: { ...scene.request, branch: 'skep/one' }, commit, expected: null }, never);
+    const commit = await snapshot.commit({ ...change, author: { ...change.author, name } }, neverAborts);
+    await snapshot.push({ request: { ...scene.request, branch: 'skep/one' }, commit, expected: null }, neverAborts);
     const pushed = await open(mirror, { ...scene.request, branch: 'skep/one' });
     expect(await pushed.git('log', '-1', '--format=%an <%ae>')).toBe('ann@example.com <ann@example.com>');
   });
@@ -121,7 +122,7 @@ describe('A push', () => {
     await using snapshot = await receive(mirror, tree.commit, [`snapshot ${head} ${missing} 1 ${tree.commit}\n`, new Uint8Array(pack)]);
     const request = { ...scene.request, branch: 'skep/one' };
     const before = scene.host.requests.length;
-    expect(await reasonOf(snapshot.push({ request, commit: await snapshot.commit(change, never), expected: null }, never))).toEqual({ code: 'history_incomplete' });
+    expect(await reasonOf(snapshot.push({ request, commit: await snapshot.commit(change, neverAborts), expected: null }, neverAborts))).toEqual({ code: 'history_incomplete' });
     expect(scene.host.requests).toHaveLength(before);
   });
 
@@ -143,8 +144,8 @@ describe('A push', () => {
     expect(await list(mirror, tree)).toMatchObject({ complete: true, files: [{ path: 'other' }] });
     const pushing = async (): Promise<void> => {
       await using snapshot = await take(mirror, tree);
-      const commit = await snapshot.commit(change, never);
-      await snapshot.push({ request: { ...scene.request, branch: 'skep/one' }, commit, expected: null }, never);
+      const commit = await snapshot.commit(change, neverAborts);
+      await snapshot.push({ request: { ...scene.request, branch: 'skep/one' }, commit, expected: null }, neverAborts);
     };
     expect(await reasonOf(pushing())).toEqual({ code: 'history_incomplete' });
   });
@@ -162,13 +163,13 @@ describe('A push', () => {
     await appendFile(join(served, 'shop/.git/config'), '[receive]\n\tdenyCurrentBranch = ignore\n');
     const provider = createLocalGitProvider({ root: served, temporaryFolder: await temporaryFolder() });
     onTestFinished(() => provider.close());
-    const request = { provider: 'local', repository, remote: await provider.remote(repository, never) };
+    const request = { provider: 'local', repository, remote: await provider.remote(repository, neverAborts) };
     const mirror = mirrorOf(join(await temporaryFolder(), 'mirrors'));
     const tree = await open(mirror, { ...request, branch: null });
     await writeFile(join(tree.folder, 'new'), 'new\n');
     await using snapshot = await take(mirror, tree);
-    const commit = await snapshot.commit(change, never);
-    const push = (branch: string): Promise<void> => snapshot.push({ request: { ...request, branch }, commit, expected: tree.commit }, never);
+    const commit = await snapshot.commit(change, neverAborts);
+    const push = (branch: string): Promise<void> => snapshot.push({ request: { ...request, branch }, commit, expected: tree.commit }, neverAborts);
     for (const branch of ['main', 'own', 'other']) expect([branch, await reasonOf(push(branch))]).toEqual([branch, { code: 'branch_checked_out' }]);
     // A branch that is checked out only now, and one that is no longer checked out.
     git('second', 'checkout', '--quiet', 'free');
@@ -188,12 +189,12 @@ describe('A push', () => {
     execFileSync('git', ['init', '--quiet', '--initial-branch=main', ...(kind === 'bare' ? ['--bare'] : []), join(served, 'empty')]);
     const provider = createLocalGitProvider({ root: served, temporaryFolder: await temporaryFolder() });
     onTestFinished(() => provider.close());
-    const request = { provider: 'local', repository: 'empty', remote: await provider.remote('empty', never), branch: 'main' };
+    const request = { provider: 'local', repository: 'empty', remote: await provider.remote('empty', neverAborts), branch: 'main' };
     const mirror = mirrorOf(join(await temporaryFolder(), 'mirrors'));
     const tree = await open(mirror, { ...request, branch: null });
     await writeFile(join(tree.folder, 'new'), 'new\n');
     await using snapshot = await take(mirror, tree);
-    const push = snapshot.push({ request, commit: await snapshot.commit(change, never), expected: null }, never);
+    const push = snapshot.push({ request, commit: await snapshot.commit(change, neverAborts), expected: null }, neverAborts);
     if (code === null) await push;
     else expect(await reasonOf(push)).toEqual({ code });
   });

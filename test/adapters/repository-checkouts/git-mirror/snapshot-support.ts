@@ -1,18 +1,18 @@
 import { execFileSync } from 'node:child_process';
 import type { ChangeList } from '../../../../src/domain/change.ts';
 import type { Reason } from '../../../../src/domain/reason.ts';
+import { neverAborts } from '../../../../src/ports/abort-signals.ts';
 import type { RepositoryCheckouts } from '../../../../src/ports/repository-checkouts.ts';
 import { type SnapshotRequest, SnapshotRefusal, type WorkTreeSnapshot } from '../../../../src/ports/work-tree-snapshot.ts';
 import { executeIn, type WorkTree } from '../../../contracts/work-tree.ts';
-import { never } from './support.ts';
 
 export function take(mirror: RepositoryCheckouts, { folder, commit }: Pick<WorkTree, 'folder' | 'commit'>): Promise<WorkTreeSnapshot> {
-  return mirror.takeSnapshot({ base: commit, run: (command) => executeIn(folder, command) }, never);
+  return mirror.takeSnapshot({ base: commit, run: (command) => executeIn(folder, command) }, neverAborts);
 }
 
 /** Lists the changes of the work tree. */
 export function list(mirror: RepositoryCheckouts, { folder, commit }: Pick<WorkTree, 'folder' | 'commit'>): Promise<ChangeList> {
-  return mirror.listChanges({ base: commit, run: (command) => executeIn(folder, command) }, never);
+  return mirror.listChanges({ base: commit, run: (command) => executeIn(folder, command) }, neverAborts);
 }
 
 /** A request to a sandbox that writes exactly this. */
@@ -29,7 +29,7 @@ export function writing(base: string | null, written: readonly (string | Uint8Ar
 
 /** Takes a snapshot from a sandbox that writes exactly this. */
 export function receive(mirror: RepositoryCheckouts, base: string | null, written: readonly (string | Uint8Array)[]): Promise<WorkTreeSnapshot> {
-  return mirror.takeSnapshot(writing(base, written), never);
+  return mirror.takeSnapshot(writing(base, written), neverAborts);
 }
 
 export async function reasonOf(promise: Promise<unknown>): Promise<Reason> {
@@ -47,7 +47,7 @@ export async function writtenIn(mirror: RepositoryCheckouts, { folder, commit }:
       all = execFileSync(command[0] ?? '', command.slice(1), { cwd: folder, encoding: 'buffer' });
       return { ...(await executeIn(folder, ['true'])), stdout: new Blob([new Uint8Array(all)]).stream() };
     },
-  }, never);
+  }, neverAborts);
   const end = all.indexOf(10);
   return { line: all.toString('latin1', 0, end), pack: all.subarray(end + 1) };
 }

@@ -7,12 +7,13 @@ import { Readable } from 'node:stream';
 import { buffer, text } from 'node:stream/consumers';
 import { createDeflate } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
+import { neverAborts } from '../../../../src/ports/abort-signals.ts';
 import type { WorkTreeSnapshot } from '../../../../src/ports/work-tree-snapshot.ts';
 import { executeIn } from '../../../contracts/work-tree.ts';
 import { list, reasonOf, receive, take, writing, writtenIn } from './snapshot-support.ts';
-import { createScene, never, open, temporaryFolder } from './support.ts';
+import { createScene, open, temporaryFolder } from './support.ts';
 
-const pathsOf = async (snapshot: WorkTreeSnapshot): Promise<string[]> => (await snapshot.files(never)).map(({ path }) => path);
+const pathsOf = async (snapshot: WorkTreeSnapshot): Promise<string[]> => (await snapshot.files(neverAborts)).map(({ path }) => path);
 
 describe('A snapshot of a hostile work tree', () => {
   test('runs no program of its hooks, filters, attributes or configuration on this machine', async () => {
@@ -36,8 +37,8 @@ describe('A snapshot of a hostile work tree', () => {
     await writeFile(join(tree.folder, 'c0.txt'), 'changed\n');
     await using snapshot = await take(mirror, tree);
     expect(await pathsOf(snapshot)).toEqual(['.gitattributes', 'c0.txt', 'program']);
-    expect(await list(mirror, tree)).toMatchObject({ files: await snapshot.files(never), complete: true });
-    expect(await text(snapshot.patch(null, never))).toContain('+changed\n');
+    expect(await list(mirror, tree)).toMatchObject({ files: await snapshot.files(neverAborts), complete: true });
+    expect(await text(snapshot.patch(null, neverAborts))).toContain('+changed\n');
     expect(existsSync(canary)).toBe(false);
 
     // Git in the sandbox uses the filter to read the files. It never runs on this machine.
@@ -47,7 +48,7 @@ describe('A snapshot of a hostile work tree', () => {
     await rm(canary, { force: true });
     await using received = await receive(mirror, tree.commit, [`${line}\n`, new Uint8Array(pack)]);
     expect(await pathsOf(received)).toContain('c0.txt');
-    await text(received.patch(null, never));
+    await text(received.patch(null, neverAborts));
     expect(existsSync(canary)).toBe(false);
   });
 
@@ -69,13 +70,13 @@ describe('A snapshot of a hostile work tree', () => {
     await tree.git('rm', '-q', '--cached', 'c0.txt');
     await writeFile(join(tree.folder, 'c0.txt'), 'changed again\n');
     await using snapshot = await take(mirror, tree);
-    const files = await snapshot.files(never);
+    const files = await snapshot.files(neverAborts);
     expect(files.map(({ path, added, committed }) => [path, added, committed])).toEqual([
       ['.gitattributes', 1, true], ['.gitmodules', 4, true], ['c0.txt', 1, false], ['inner', 1, true],
     ]);
     const { head, complete } = snapshot;
-    expect(await list(mirror, tree)).toEqual({ head, complete, files, commits: await snapshot.commits(never) });
-    expect(await snapshot.commits(never)).toMatchObject([{ subject: 'Gr\u00f6\u00dfe' }]);
+    expect(await list(mirror, tree)).toEqual({ head, complete, files, commits: await snapshot.commits(neverAborts) });
+    expect(await snapshot.commits(neverAborts)).toMatchObject([{ subject: 'Gr\u00f6\u00dfe' }]);
   });
 
   test('keeps symbolic links and inner repositories as such, and accepts a `.git` file', async () => {
@@ -88,10 +89,10 @@ describe('A snapshot of a hostile work tree', () => {
     await tree.git('init', '-q', 'inner');
     await tree.git('-C', 'inner', 'commit', '-q', '--allow-empty', '-m', 'inner');
     await using snapshot = await take(mirror, tree);
-    const files = await snapshot.files(never);
+    const files = await snapshot.files(neverAborts);
     expect(files.map(({ path, mode }) => [path, mode])).toEqual([['inner', '160000'], ['outside', '120000']]);
     expect(snapshot.complete).toBe(false);
-    expect(await text(snapshot.patch(null, never))).not.toContain('root:');
+    expect(await text(snapshot.patch(null, neverAborts))).not.toContain('root:');
 
     await rm(join(tree.folder, 'empty'), { recursive: true });
     const elsewhere = join(await temporaryFolder(), 'elsewhere');
@@ -127,7 +128,7 @@ describe('A snapshot of a hostile work tree', () => {
     await writeFile(join(tree.folder, '.git/index'), 'no index at all');
     expect(await reasonOf(take(mirror, tree))).toMatchObject({ code: 'snapshot_failed', exitCode: 128, output: expect.stringContaining('index') });
     const withoutGit = { base: tree.commit, run: (command: readonly string[]) => executeIn(tree.folder, ['env', 'PATH=/nowhere', ...command]) };
-    expect(await reasonOf(mirror.takeSnapshot(withoutGit, never))).toEqual({ code: 'git_missing' });
+    expect(await reasonOf(mirror.takeSnapshot(withoutGit, neverAborts))).toEqual({ code: 'git_missing' });
   });
 
   test('leaves no files, neither in the work tree nor on this machine', async () => {
@@ -140,7 +141,7 @@ describe('A snapshot of a hostile work tree', () => {
     await expect.poll(() => readdir(folder)).toEqual([]);
     {
       await using snapshot = await take(mirror, tree);
-      await snapshot.files(never);
+      await snapshot.files(neverAborts);
       await expect.poll(() => readdir(folder)).toHaveLength(1);
     }
     await reasonOf(receive(mirror, tree.commit, ['no line of ours\n']));
@@ -171,7 +172,7 @@ describe('A snapshot from a sandbox that lies', () => {
       [`${line} --all\n`, good],
     ];
     for (const written of damaged) {
-      const promise = receive(mirror, base, written).then((snapshot) => snapshot.files(never));
+      const promise = receive(mirror, base, written).then((snapshot) => snapshot.files(neverAborts));
       expect((await reasonOf(promise)).code).toBe('snapshot_damaged');
     }
     await using fine = await receive(mirror, base, [`${line}\n`, good]);
@@ -184,7 +185,7 @@ describe('A snapshot from a sandbox that lies', () => {
     const base = 'a'.repeat(40);
     const file = [':100644 100644 1111111 2222222 M', 'c0.txt', '1\t2\tc0.txt'];
     const commit = ['b'.repeat(40), 'A', 'a@example.com', '1700000000', 'work'];
-    const listed = async (entries: readonly string[], exitCode = 0) => await mirror.listChanges(writing(base, [entries.map((entry) => `${entry}\0`).join('')], exitCode), never);
+    const listed = async (entries: readonly string[], exitCode = 0) => await mirror.listChanges(writing(base, [entries.map((entry) => `${entry}\0`).join('')], exitCode), neverAborts);
     expect(await listed([`changes ${base} 1`, ...file, '', ''])).toMatchObject({ head: base, files: [{ path: 'c0.txt', added: 1, removed: 2, committed: false }] });
     expect((await listed([`changes ${'b'.repeat(40)} 0`, ...file, '', '', ...commit])).files).toMatchObject([{ committed: true }]);
     const malformed = [
@@ -213,7 +214,7 @@ describe('A snapshot from a sandbox that lies', () => {
     expect(pack.length).toBeGreaterThan(0);
     const forged = line.replace(/ 1 .*/u, ` 1 ${base}`);
     await using snapshot = await receive(mirror, base, [`${forged}\n`, new Uint8Array(pack2)]);
-    const commit = snapshot.commit({ author: { name: 'A', email: 'a@example.com' }, message: 'all', at: 0 }, never);
+    const commit = snapshot.commit({ author: { name: 'A', email: 'a@example.com' }, message: 'all', at: 0 }, neverAborts);
     expect(await reasonOf(commit)).toEqual({ code: 'history_rewritten' });
   });
 

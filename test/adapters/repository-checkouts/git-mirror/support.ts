@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { createGitMirror, type GitMirrorOptions } from '../../../../src/adapters/repository-checkouts/git-mirror/index.ts';
 import { isFailure } from '../../../../src/domain/failure.ts';
+import { neverAborts } from '../../../../src/ports/abort-signals.ts';
 import type { CheckoutRequest, RepositoryCheckouts, WorkTreeRequest } from '../../../../src/ports/repository-checkouts.ts';
 import { createRepository, type CommitDescription, type RepositoryDescription } from '../../../contracts/git-repository.ts';
 import { openWorkTree, type WorkTree } from '../../../contracts/work-tree.ts';
@@ -13,7 +14,6 @@ export const start = 1_600_000_000;
 export const token = 'ghs_0123456789abcdefSECRET';
 export const authorization = `Basic ${Buffer.from(`x-access-token:${token}`).toString('base64')}`;
 export const noProgress = (): void => undefined;
-export const never = new AbortController().signal;
 
 /** Creates a folder that is removed after the test. */
 export async function temporaryFolder(): Promise<string> {
@@ -89,7 +89,7 @@ export async function createScene(description: RepositoryDescription | readonly 
 
 /** Checks out the repository and unpacks it. */
 export async function open(mirror: RepositoryCheckouts, request: WorkTreeRequest): Promise<WorkTree> {
-  return await openWorkTree(await mirror.checkOut(request, noProgress, never), join(await temporaryFolder(), 'tree'));
+  return await openWorkTree(await mirror.checkOut(request, noProgress, neverAborts), join(await temporaryFolder(), 'tree'));
 }
 
 /** Expects a failure whose message shows no temporary path. Returns the message. */

@@ -3,9 +3,10 @@ import { chmod, mkdir, opendir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
+import { neverAborts } from '../../../../src/ports/abort-signals.ts';
 import { executeIn } from '../../../contracts/work-tree.ts';
 import { list, reasonOf, take } from './snapshot-support.ts';
-import { createScene, never, open } from './support.ts';
+import { createScene, open } from './support.ts';
 
 // Otherwise root may read everything.
 const withoutRights = process.getuid?.() === 0 ? ['setpriv', '--bounding-set=-dac_override,-dac_read_search'] : [];
@@ -27,9 +28,9 @@ test.each([
   await chmod(join(folder, name), mode);
   onTestFinished(() => chmod(join(folder, name), 0o700));
   const request = { base: commit, run: (command: readonly string[]) => executeIn(folder, [...withoutRights, ...command]) };
-  await using snapshot = await mirror.takeSnapshot(request, never);
+  await using snapshot = await mirror.takeSnapshot(request, neverAborts);
   expect(snapshot.complete).toBe(false);
-  expect(await mirror.listChanges(request, never)).toMatchObject({ complete: false, files: await snapshot.files(never) });
+  expect(await mirror.listChanges(request, neverAborts)).toMatchObject({ complete: false, files: await snapshot.files(neverAborts) });
 });
 
 test('the changes are complete if git can not read the settings of its user', async () => {
@@ -41,9 +42,9 @@ test('the changes are complete if git can not read the settings of its user', as
   await writeFile(join(folder, 'new'), 'new\n');
   const asUser = [...withoutRights, 'env', `XDG_CONFIG_HOME=${settings}`];
   const request = { base: commit, run: (command: readonly string[]) => executeIn(folder, [...asUser, ...command]) };
-  await using snapshot = await mirror.takeSnapshot(request, never);
+  await using snapshot = await mirror.takeSnapshot(request, neverAborts);
   expect(snapshot.complete).toBe(true);
-  expect(await mirror.listChanges(request, never)).toMatchObject({ complete: true, files: await snapshot.files(never) });
+  expect(await mirror.listChanges(request, neverAborts)).toMatchObject({ complete: true, files: await snapshot.files(neverAborts) });
 });
 
 test('the changes are complete if a folder is removed while git reads the others', async () => {
@@ -73,7 +74,7 @@ test('a snapshot has the changes without a file that is removed while git reads 
   for (const read of [() => list(mirror, tree), () => take(mirror, tree)]) {
     for (const name of ['first', 'gone', 'gone too']) await writeFile(join(tree.folder, name), 'x\n');
     const found = await read();
-    const files = typeof found.files === 'function' ? await found.files(never) : found.files;
+    const files = typeof found.files === 'function' ? await found.files(neverAborts) : found.files;
     expect([found.complete, files.map(({ path }) => path)]).toEqual([true, ['.gitattributes', 'first']]);
   }
 });

@@ -1,8 +1,9 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { neverAborts } from '../../../../src/ports/abort-signals.ts';
 import { git } from '../../../contracts/git-repository.ts';
-import { commits, createScene, failureOf, never, open, noProgress, type Scene } from './support.ts';
+import { commits, createScene, failureOf, open, noProgress, type Scene } from './support.ts';
 
 /** A scene in which `happens` runs after the host has listed its refs and before git fetches. */
 async function meanwhile(happens: (scene: Scene, gitDir: string) => Promise<unknown>): Promise<Scene> {
@@ -21,13 +22,13 @@ const topic = { branch: 'topic' };
 describe('A checkout whose source is removed before git fetches it', () => {
   test('fails with `branch_not_found` if the branch is removed', async () => {
     const scene = await meanwhile((_, gitDir) => git(gitDir, ['update-ref', '-d', 'refs/heads/topic']));
-    const failure = await failureOf(scene.mirror().checkOut(scene.requestOf('acme/shop', topic), noProgress, never));
+    const failure = await failureOf(scene.mirror().checkOut(scene.requestOf('acme/shop', topic), noProgress, neverAborts));
     expect(failure).toMatch(/^branch_not_found: .*"repository":"acme\/shop","branch":"topic"/u);
   });
 
   test('fails with `repository_empty` if all commits are removed', async () => {
     const scene = await meanwhile((own) => own.publish([]));
-    const failure = await failureOf(scene.mirror().checkOut(scene.requestOf('acme/shop', topic), noProgress, never));
+    const failure = await failureOf(scene.mirror().checkOut(scene.requestOf('acme/shop', topic), noProgress, neverAborts));
     expect(failure).toMatch(/^repository_empty: .*"repository":"acme\/shop","branch":"topic"/u);
   });
 
@@ -38,7 +39,7 @@ describe('A checkout whose source is removed before git fetches it', () => {
 
   test('fails with `repository_not_found` if the repository is removed', async () => {
     const scene = await meanwhile((_, gitDir) => rm(gitDir, { recursive: true }));
-    const failure = await failureOf(scene.mirror().checkOut(scene.requestOf('acme/shop', topic), noProgress, never));
+    const failure = await failureOf(scene.mirror().checkOut(scene.requestOf('acme/shop', topic), noProgress, neverAborts));
     expect(failure).toMatch(/^repository_not_found: .*"repository":"acme\/shop"/u);
   });
 });

@@ -6,10 +6,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { createDockerRuntime, type DockerRuntimeOptions } from '../../../../src/adapters/sandbox-runtime/docker/index.ts';
+import { neverAborts } from '../../../../src/ports/abort-signals.ts';
 import type { SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
 import { launchOf } from './programs.ts';
 
-const never = new AbortController().signal;
 const undo: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
   for (const step of undo.splice(0).toReversed()) await step();
@@ -50,9 +50,9 @@ test('tells how to fix an unreachable engine, and does not reveal its address', 
   const calls = [
     () => runtime.inspect('a'),
     () => runtime.list(),
-    () => runtime.start(launchOf(null), () => {}, never),
+    () => runtime.start(launchOf(null), () => {}, neverAborts),
     () => runtime.remove('a'),
-    () => runtime.provide(launchOf(null).spec, () => {}, never),
+    () => runtime.provide(launchOf(null).spec, () => {}, neverAborts),
   ];
   for (const call of calls) {
     await expect(call()).rejects.toMatchObject({ code: 'runtime_unavailable' });

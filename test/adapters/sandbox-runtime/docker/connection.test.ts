@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { neverAborts } from '../../../../src/ports/abort-signals.ts';
 import { describeWithDocker, images } from '../../../support/docker.ts';
 import { until } from '../../../support/until.ts';
 import { createEngine } from './engine.ts';
@@ -13,7 +14,6 @@ import { shell } from '../../../support/sandbox-programs.ts';
 import { startProxy, type Proxy } from './proxy.ts';
 
 const run = promisify(execFile);
-const never = new AbortController().signal;
 const idle = shell('touch begun; exec sleep 100000');
 
 describeWithDocker('The connection to the Docker engine', () => {
@@ -45,12 +45,12 @@ describeWithDocker('The connection to the Docker engine', () => {
     const woken = new Set<string>();
     runtime.subscribe((id) => woken.add(id));
     const [killed, removed, untouched, later] = [launchOf(idle), launchOf(idle), launchOf(idle), launchOf(idle)];
-    await Promise.all([killed, removed, untouched, later].map((launch) => runtime.start(launch, () => {}, never)));
+    await Promise.all([killed, removed, untouched, later].map((launch) => runtime.start(launch, () => {}, neverAborts)));
     expect(woken.size).toBe(0);
     way.cut();
     await expect(runtime.inspect(killed.id)).rejects.toMatchObject({ code: 'runtime_unavailable' });
     const start = { executionId: 'exec-1', command: ['true'], stdin: false, tty: null };
-    await expect(runtime.executions.start(killed.id, start, never)).rejects.toMatchObject({
+    await expect(runtime.executions.start(killed.id, start, neverAborts)).rejects.toMatchObject({
       code: 'runtime_unavailable', context: { reason: { code: 'command_not_begun', cause: { code: 'explained' } } },
     });
     await engine.container(killed.id).kill();
@@ -68,7 +68,7 @@ describeWithDocker('The connection to the Docker engine', () => {
   test('notifies listeners about an end that the engine does not list yet when they subscribe', async () => {
     const runtime = engine.open();
     const ended = Array.from({ length: 5 }, () => launchOf(idle));
-    await Promise.all(ended.map((launch) => runtime.start(launch, () => {}, never)));
+    await Promise.all(ended.map((launch) => runtime.start(launch, () => {}, neverAborts)));
     const woken = new Set<string>();
     await Promise.all(ended.map(async ({ id }, place) => {
       const container = engine.container(id);
@@ -85,7 +85,7 @@ describeWithDocker('The connection to the Docker engine', () => {
     const way = await proxy();
     const runtime = engine.open({ host: `127.0.0.1:${way.port}`, env: {} });
     const sandbox = launchOf(idle);
-    await runtime.start(sandbox, () => {}, never);
+    await runtime.start(sandbox, () => {}, neverAborts);
     const woken = [new Set<string>(), new Set<string>()];
     const before = way.connections();
     for (let times = 0; times < 20; times += 1) runtime.subscribe(() => {});
@@ -99,11 +99,11 @@ describeWithDocker('The connection to the Docker engine', () => {
   test('can break while a durable command runs, whose output and exit code are then read from the sandbox', { timeout: 60_000 }, async () => {
     const way = await proxy();
     const runtime = engine.open({ host: `tcp://127.0.0.1:${way.port}`, env: {} });
-    const { id } = await runtime.start(launchOf(idle, { image: images.debian }), () => {}, never);
+    const { id } = await runtime.start(launchOf(idle, { image: images.debian }), () => {}, neverAborts);
     const command = shell('n=0; while [ ! -e over ]; do n=$((n+1)); echo $n; sleep 0.05; done; exit 7');
-    await runtime.executions.start(id, { executionId: 'exec-1', command, stdin: false, tty: null }, never);
-    const output = await runtime.executions.output(id, 'exec-1', { stream: 'stdout', after: 0, follow: true }, never);
-    const ended = runtime.executions.ended(id, 'exec-1', never);
+    await runtime.executions.start(id, { executionId: 'exec-1', command, stdin: false, tty: null }, neverAborts);
+    const output = await runtime.executions.output(id, 'exec-1', { stream: 'stdout', after: 0, follow: true }, neverAborts);
+    const ended = runtime.executions.ended(id, 'exec-1', neverAborts);
     let lines: string[] = [];
     const reading = (async () => {
       let read = '';
@@ -127,8 +127,8 @@ describeWithDocker('The connection to the Docker engine', () => {
     const runtime = engine.open({ env });
     expect(await runtime.check()).toMatchObject({ ok: true });
     const sandbox = launchOf(idle);
-    expect(await runtime.start(sandbox, () => {}, never)).toMatchObject({ state: 'running' });
-    const execution = await runtime.execute(sandbox.id, { command: ['echo', 'hello'] }, never);
+    expect(await runtime.start(sandbox, () => {}, neverAborts)).toMatchObject({ state: 'running' });
+    const execution = await runtime.execute(sandbox.id, { command: ['echo', 'hello'] }, neverAborts);
     expect(await new Response(execution.stdout).text()).toBe('hello\n');
 
     const stranger = join(folder, 'stranger');
@@ -165,11 +165,11 @@ engine.on('end', () => process.exit());
     const runtime = engine.open({ env: { DOCKER_HOST: 'ssh://ann@build-7:2222' } });
     expect(await runtime.check()).toMatchObject({ ok: true });
     const sandbox = launchOf(idle);
-    expect(await runtime.start(sandbox, () => {}, never)).toMatchObject({
+    expect(await runtime.start(sandbox, () => {}, neverAborts)).toMatchObject({
       state: 'running',
       exposedUrls: [{ url: expect.stringMatching(/^http:\/\/build-7:\d+$/) }],
     });
-    const execution = await runtime.execute(sandbox.id, { command: ['cat'] }, never);
+    const execution = await runtime.execute(sandbox.id, { command: ['cat'] }, neverAborts);
     const writer = execution.stdin.getWriter();
     await writer.write(Buffer.from('there and back'));
     await writer.close();

@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type Docker from 'dockerode';
 import { afterAll, afterEach, expect, onTestFinished, test } from 'vitest';
 import type { ObservedSandbox } from '../../../../src/domain/sandbox.ts';
+import { neverAborts } from '../../../../src/ports/abort-signals.ts';
 import type { SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
 import { describeWithDocker, images } from '../../../support/docker.ts';
 import { until } from '../../../support/until.ts';
@@ -12,7 +13,6 @@ import { endsWell, launchOf, sleeps } from './programs.ts';
 
 const eatsMemory = 'x=0123456789; while :; do x=$x$x; done';
 const limited = { cpus: null, memoryBytes: 16 * 2 ** 20, pids: null, openFiles: null, logBytes: null, diskBytes: null };
-const never = new AbortController().signal;
 
 const stopped = (runtime: SandboxRuntime, id: string): Promise<ObservedSandbox> =>
   until(
@@ -103,7 +103,7 @@ describeWithDocker('The end of a Docker sandbox', () => {
     runtime.subscribe(() => {});
     await connected.promise;
     const launch = launchOf(shell(eatsMemory), { resources: limited });
-    await runtime.start(launch, () => {}, never);
+    await runtime.start(launch, () => {}, neverAborts);
     expect(await stopped(runtime, launch.id)).toMatchObject({ endedFromOutside: false, reason: { code: 'out_of_memory' } });
   });
 
@@ -140,12 +140,12 @@ describeWithDocker('The end of a Docker sandbox', () => {
     try {
       await foreign.start();
       const elsewhere = launchOf(sleeps);
-      await other.open().start(elsewhere, () => {}, never);
+      await other.open().start(elsewhere, () => {}, neverAborts);
       for (const observed of [
-        await runtime.start(launch, () => {}, never),
+        await runtime.start(launch, () => {}, neverAborts),
         await runtime.freeze(launch.id),
         await runtime.stop(launch.id),
-        await runtime.resume(launch, never),
+        await runtime.resume(launch, neverAborts),
         await runtime.inspect(launch.id),
       ]) {
         expect(observed).toMatchObject({ state: 'absent', reason: { message: expect.stringMatching(/not of this deployment/) } });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createDockerRuntime } from '../../../../src/adapters/sandbox-runtime/docker/index.ts';
+import { neverAborts } from '../../../../src/ports/abort-signals.ts';
 import type { SandboxLaunch, SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
 import { describeWithDocker } from '../../../support/docker.ts';
 import { until } from '../../../support/until.ts';
@@ -7,12 +8,11 @@ import { createOwnEngine, whyNoOwnEngine, type OwnEngine } from './own-engine.ts
 import { launchOf } from './programs.ts';
 import { shell } from '../../../support/sandbox-programs.ts';
 
-const never = new AbortController().signal;
 const absent = await whyNoOwnEngine();
 
 async function started(runtime: SandboxRuntime, command: readonly string[]): Promise<SandboxLaunch> {
   const launch = launchOf(command);
-  expect(await runtime.start(launch, () => {}, never)).toMatchObject({ id: launch.id, exposedUrls: expect.any(Array) });
+  expect(await runtime.start(launch, () => {}, neverAborts)).toMatchObject({ id: launch.id, exposedUrls: expect.any(Array) });
   return launch;
 }
 
@@ -76,7 +76,7 @@ describeWithDocker('A Docker sandbox after a restart of its engine', () => {
         const later = open();
         for (const { id } of living) expect(await later.inspect(id)).toMatchObject({ state: 'stopped', endedFromOutside: true });
         for (const launch of living)
-          expect(await later.resume(launch, never)).toMatchObject({ state: 'running', exposedUrls: [{ name: 'WEB' }] });
+          expect(await later.resume(launch, neverAborts)).toMatchObject({ state: 'running', exposedUrls: [{ name: 'WEB' }] });
         for (const { id } of [...living, ended]) await later.remove(id);
         expect(await runtime.list()).toEqual([]);
       },

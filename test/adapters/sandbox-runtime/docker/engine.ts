@@ -9,8 +9,8 @@ import { extract } from 'tar-stream';
 import { onTestFailed } from 'vitest';
 import { createDockerRuntime, type DockerRuntimeOptions } from '../../../../src/adapters/sandbox-runtime/docker/index.ts';
 import type { SandboxSpec } from '../../../../src/domain/sandbox-spec.ts';
+import { neverAborts } from '../../../../src/ports/abort-signals.ts';
 import type { SandboxLaunch, SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
-import { never } from '../../../contracts/sandbox-runtime-harness.ts';
 import { until } from '../../../support/until.ts';
 import { launchOf } from './programs.ts';
 
@@ -97,7 +97,7 @@ export function createEngine(defaults: Partial<DockerRuntimeOptions> = {}): Engi
     container,
     async begun(runtime, command, changes) {
       const launch = launchOf(command, changes);
-      await runtime.start(launch, () => {}, never);
+      await runtime.start(launch, () => {}, neverAborts);
       await until(() => readFileOf(launch.id, '/workspace/begun'), (text) => text !== null);
       return launch;
     },
@@ -126,7 +126,7 @@ export function createEngine(defaults: Partial<DockerRuntimeOptions> = {}): Engi
       const start = async (): Promise<SandboxLaunch> => {
         const launched = launch();
         shared.push(launched.id);
-        const { state, reason } = await open().start(launched, () => {}, never);
+        const { state, reason } = await open().start(launched, () => {}, neverAborts);
         assert.equal(state, 'running', JSON.stringify(reason));
         return launched;
       };

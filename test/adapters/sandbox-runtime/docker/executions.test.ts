@@ -6,8 +6,9 @@ import { buffer, text } from 'node:stream/consumers';
 import Docker from 'dockerode';
 import { afterAll, afterEach, onTestFinished, test } from 'vitest';
 import type { SandboxSpec } from '../../../../src/domain/sandbox-spec.ts';
+import { neverAborts } from '../../../../src/ports/abort-signals.ts';
 import type { Execution, SandboxLaunch, SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
-import { eventually, never } from '../../../contracts/sandbox-runtime-harness.ts';
+import { eventually } from '../../../contracts/sandbox-runtime-harness.ts';
 import { finish } from '../../../contracts/sandbox-runtime-streams.ts';
 import { describeWithDocker, images } from '../../../support/docker.ts';
 import { createEngine } from './engine.ts';
@@ -24,7 +25,7 @@ describeWithDocker('Commands in Docker containers', () => {
   async function started(spec: Partial<SandboxSpec> = {}): Promise<{ readonly runtime: SandboxRuntime; readonly launch: SandboxLaunch }> {
     const runtime = engine.open();
     const launch = launchOf(sleeping, { ports: [], ...spec });
-    const { state, reason } = await runtime.start(launch, () => {}, never);
+    const { state, reason } = await runtime.start(launch, () => {}, neverAborts);
     assert.equal(state, 'running', JSON.stringify(reason));
     return { runtime, launch };
   }
@@ -52,11 +53,11 @@ describeWithDocker('Commands in Docker containers', () => {
       image,
       isolation: { ...base.isolation, user: 'isolation' in rest ? rest.isolation : null },
     });
-    const who = await finish(await runtime.execute(launch.id, { command: shell('id -u; id -g; echo $$ > /workspace/file') }, never));
+    const who = await finish(await runtime.execute(launch.id, { command: shell('id -u; id -g; echo $$ > /workspace/file') }, neverAborts));
     assert.deepEqual(who, { out: `${uid}\n${gid}\n`, err: '', code: 0 });
 
-    const bystander = await runtime.execute(launch.id, { command: ['sleep', '3000'] }, never);
-    const execution = await runtime.execute(launch.id, { command: shell(escapes) }, never);
+    const bystander = await runtime.execute(launch.id, { command: ['sleep', '3000'] }, neverAborts);
+    const execution = await runtime.execute(launch.id, { command: shell(escapes) }, neverAborts);
     const reader = execution.stdout.getReader();
     await reader.read();
     await eventually('all commands run', async () => {
@@ -79,9 +80,9 @@ describeWithDocker('Commands in Docker containers', () => {
     await engine.ask(launch.id, 'cp "$(command -v setpriv)" /usr/bin/become; chmod 4755 /usr/bin/become', 'root');
     // More processes to look at than fit into the time limit if it looked again and again.
     const others = 'for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30; do sleep 3000 & done; wait';
-    await runtime.execute(launch.id, { command: shell(others) }, never);
+    await runtime.execute(launch.id, { command: shell(others) }, neverAborts);
     const command = shell("setsid sh -c 'become --reuid=0 sleep 2001; :' & sleep 2002 & wait");
-    await runtime.executions.start(launch.id, { executionId: 'exec-1', command, stdin: false, tty: null }, never);
+    await runtime.executions.start(launch.id, { executionId: 'exec-1', command, stdin: false, tty: null }, neverAborts);
     const left = async (): Promise<string[]> => (await commandsIn(launch.id)).filter((line) => /^sleep 200\d$/.test(line));
     await eventually('both run', async () => (await left()).length === 2);
     await runtime.executions.signal(launch.id, 'exec-1', 'SIGKILL');
@@ -92,18 +93,18 @@ describeWithDocker('Commands in Docker containers', () => {
     const image = `skep-test/no-shell-${engine.deployment}`;
     const source = launchOf(sleeping);
     const runtime = engine.open();
-    await runtime.start(source, () => {}, never);
+    await runtime.start(source, () => {}, neverAborts);
     // An image with one program, and nothing else.
     const archive = await engine.container(source.id).getArchive({ path: '/bin/busybox' });
     await text(await engine.docker.importImage(archive, { repo: image }));
     try {
       const { launch } = await started({ image, command: ['/busybox', 'sleep', '100000'] });
-      const { out, err, code } = await finish(await runtime.execute(launch.id, { command: ['/busybox', 'true'] }, never));
+      const { out, err, code } = await finish(await runtime.execute(launch.id, { command: ['/busybox', 'true'] }, neverAborts));
       assert.deepEqual({ out, code }, { out: '', code: 127 });
       assert.match(err, /no \/bin\/sh/);
       const start = { executionId: 'exec-1', command: ['/busybox', 'true'], stdin: false, tty: null };
-      await runtime.executions.start(launch.id, start, never);
-      assert.deepEqual((await runtime.executions.ended(launch.id, 'exec-1', never)).exitCode, 127);
+      await runtime.executions.start(launch.id, start, neverAborts);
+      assert.deepEqual((await runtime.executions.ended(launch.id, 'exec-1', neverAborts)).exitCode, 127);
       // Nothing is kept of it, so another process has nothing to remove.
       await engine.open().executions.remove(launch.id, 'exec-1');
     } finally {
@@ -115,7 +116,7 @@ describeWithDocker('Commands in Docker containers', () => {
   test('fail with exit code 126 if /bin/sh in the sandbox was replaced and writes endless output', async () => {
     const { runtime, launch } = await started({ image: images.debian });
     const replacing = "printf '#!/bin/bash\\nexec yes\\n' > /bin/sh.new && chmod 755 /bin/sh.new && mv /bin/sh.new /bin/sh";
-    await finish(await runtime.execute(launch.id, { command: ['/bin/bash', '-c', replacing] }, never));
+    await finish(await runtime.execute(launch.id, { command: ['/bin/bash', '-c', replacing] }, neverAborts));
     const { err, code } = await finish(await runtime.execute(launch.id, { command: ['true'] }, AbortSignal.timeout(15_000)));
     assert.equal(code, 126);
     assert.match(err, /its \/bin\/sh/);
@@ -123,16 +124,16 @@ describeWithDocker('Commands in Docker containers', () => {
 
   test('report their exit while a child holds their outputs, and while nobody reads', async () => {
     const { runtime, launch } = await started();
-    const held = await runtime.execute(launch.id, { command: shell('dd if=/dev/zero bs=1k count=600 2>/dev/null; exit 4') }, never);
+    const held = await runtime.execute(launch.id, { command: shell('dd if=/dev/zero bs=1k count=600 2>/dev/null; exit 4') }, neverAborts);
     assert.equal(await held.exited, 4);
     assert.equal((await buffer(held.stdout)).length, 600 * 1024);
-    const leaving = await runtime.execute(launch.id, { command: shell('sleep 2005 & exit 5') }, never);
+    const leaving = await runtime.execute(launch.id, { command: shell('sleep 2005 & exit 5') }, neverAborts);
     assert.equal(await leaving.exited, 5);
     assert.ok((await commandsIn(launch.id)).some((line) => line.includes('2005')));
     await leaving.kill();
     assert.equal((await buffer(leaving.stdout)).length, 0);
     assert.ok(!(await commandsIn(launch.id)).some((line) => line.includes('2005')));
-    const real = await runtime.execute(launch.id, { command: shell('exit 126') }, never);
+    const real = await runtime.execute(launch.id, { command: shell('exit 126') }, neverAborts);
     assert.equal(await real.exited, 126);
   });
 
@@ -142,7 +143,7 @@ describeWithDocker('Commands in Docker containers', () => {
       const { runtime, launch } = await started();
       const executions: Execution[] = [];
       for (let n = 0; n < 3; n += 1)
-        executions.push(await runtime.execute(launch.id, { command: shell('exec dd if=/dev/zero bs=1M count=100000 2>/dev/null') }, never));
+        executions.push(await runtime.execute(launch.id, { command: shell('exec dd if=/dev/zero bs=1M count=100000 2>/dev/null') }, neverAborts));
       const container = engine.container(launch.id);
       if (ending === 'remove') await container.remove({ force: true });
       else if (ending === 'stop') await container.stop({ t: 1 });
@@ -167,16 +168,16 @@ describeWithDocker('Commands in Docker containers', () => {
     if (state === 'frozen') await engine.container(launch.id).pause();
     const runtime = engine.open();
     if (state === 'used') {
-      const seen = await runtime.execute(launch.id, { command: shell('ps | grep -c "sleep 200[123]"') }, never);
+      const seen = await runtime.execute(launch.id, { command: shell('ps | grep -c "sleep 200[123]"') }, neverAborts);
       assert.equal((await finish(seen)).out, '0\n');
     }
     runtime.subscribe(() => {});
-    if (state === 'frozen') await runtime.resume(launch, never);
+    if (state === 'frozen') await runtime.resume(launch, neverAborts);
     await eventually('no command is left', async () => (await left()).length === 0);
-    const own = await runtime.execute(launch.id, { command: ['sleep', '3001'] }, never);
+    const own = await runtime.execute(launch.id, { command: ['sleep', '3001'] }, neverAborts);
     await runtime.freeze(launch.id);
-    await runtime.resume(launch, never);
-    const { out } = await finish(await runtime.execute(launch.id, { command: ['echo', 'on'] }, never));
+    await runtime.resume(launch, neverAborts);
+    const { out } = await finish(await runtime.execute(launch.id, { command: ['echo', 'on'] }, neverAborts));
     assert.equal(out, 'on\n');
     assert.ok((await commandsIn(launch.id)).some((line) => line.includes('sleep 3001')));
     await own.kill();
@@ -189,7 +190,7 @@ describeWithDocker('Commands in Docker containers', () => {
     // The first bytes leave no room in the pipe for a whole number of blocks.
     const [begin, whole] = ['begin\n', `begin\n${Array.from({ length: 10_000 }, (_, line) => `line ${line}\n`).join('')}`];
     const command = shell('while [ ! -e /workspace/go ]; do sleep 0.05; done; exec cat > /workspace/got');
-    const first = await runtime.executions.open(launch.id, { executionId, command }, never);
+    const first = await runtime.executions.open(launch.id, { executionId, command }, neverAborts);
     await first.stdin.getWriter().write(Buffer.from(begin));
     await runtime.close();
     const script = fileURLToPath(new URL('killed-feeder.ts', import.meta.url));
@@ -205,8 +206,8 @@ describeWithDocker('Commands in Docker containers', () => {
     await once(killed, 'close');
     const next = engine.open();
     // The first execution ends what earlier processes left.
-    await finish(await next.execute(launch.id, { command: ['true'] }, never));
-    const reopening = next.executions.reopen(launch.id, executionId, 0, never);
+    await finish(await next.execute(launch.id, { command: ['true'] }, neverAborts));
+    const reopening = next.executions.reopen(launch.id, executionId, 0, neverAborts);
     await inContainer('touch /workspace/go');
     const { stdin, handedOver } = await reopening;
     await stdin.getWriter().write(Buffer.from(whole.slice(handedOver.bytes)));
@@ -227,7 +228,7 @@ describeWithDocker('Commands in Docker containers', () => {
     const runtime = engine.open({ docker });
     failures = 1;
     // Nobody reads, so the runtime has to ask the engine.
-    const execution = await runtime.execute(launch.id, { command: shell('dd if=/dev/zero bs=1k count=600 2>/dev/null; exit 4') }, never);
+    const execution = await runtime.execute(launch.id, { command: shell('dd if=/dev/zero bs=1k count=600 2>/dev/null; exit 4') }, neverAborts);
     failures = 0;
     await eventually('the engine has failed', async () => failures === 1);
     assert.equal((await buffer(execution.stdout)).length, 600 * 1024);
@@ -236,7 +237,7 @@ describeWithDocker('Commands in Docker containers', () => {
 
   test('are ended when the runtime is closed, even if the sandbox is frozen', async () => {
     const { runtime, launch } = await started();
-    const execution = await runtime.execute(launch.id, { command: ['sleep', '2006'] }, never);
+    const execution = await runtime.execute(launch.id, { command: ['sleep', '2006'] }, neverAborts);
     await runtime.freeze(launch.id);
     const killed = execution.kill();
     await runtime.close();

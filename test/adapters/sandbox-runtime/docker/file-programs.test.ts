@@ -3,7 +3,7 @@ import type Docker from 'dockerode';
 import { afterAll, test, vi } from 'vitest';
 import { runProgram } from '../../../../src/adapters/sandbox-runtime/docker/file-writer.ts';
 import { isFailureOf } from '../../../../src/domain/failure.ts';
-import { never } from '../../../contracts/sandbox-runtime-harness.ts';
+import { neverAborts } from '../../../../src/ports/abort-signals.ts';
 import { tarOf } from '../../../contracts/sandbox-runtime-streams.ts';
 import { describeWithDocker, images } from '../../../support/docker.ts';
 import { shell } from '../../../support/sandbox-programs.ts';
@@ -18,7 +18,7 @@ const execute = async () =>
   ({ stdin: new WritableStream(), stdout: empty(), stderr: empty(), exited: Promise.resolve(126), kill: async () => {} });
 
 test('a program whose connection breaks is a failure of the runtime, and no refusal of the path', async () => {
-  await assert.rejects(runProgram(execute, 'sb', ['mv'], never), (error) => isFailureOf(error, 'runtime_unavailable'));
+  await assert.rejects(runProgram(execute, 'sb', ['mv'], neverAborts), (error) => isFailureOf(error, 'runtime_unavailable'));
 });
 
 describeWithDocker('Directories in Docker containers', () => {
@@ -27,16 +27,16 @@ describeWithDocker('Directories in Docker containers', () => {
 
   test('are listed completely or not at all if the sandbox has no room for more processes', { timeout: 120_000 }, async () => {
     const runtime = engine.open();
-    const { id } = await runtime.start(launchOf(shell('exec sleep 100000'), { image: images.debian }), () => {}, never);
+    const { id } = await runtime.start(launchOf(shell('exec sleep 100000'), { image: images.debian }), () => {}, neverAborts);
     await engine.ask(id, 'cd /workspace; touch a b; ln -s a c');
-    const filling = await runtime.execute(id, { command: shell('while sleep 2007 & do :; done') }, never);
+    const filling = await runtime.execute(id, { command: shell('while sleep 2007 & do :; done') }, neverAborts);
     await filling.exited;
     const { State } = await engine.container(id).inspect();
     const sleeping = (await descendantsOf(State.Pid)).filter(({ commandLine }) => commandLine.startsWith('sleep 2007'));
     for (const { pid } of sleeping) {
       try {
         const listed: string[] = [];
-        for await (const { path } of runtime.files.list(id, '/workspace', 1, never)) listed.push(path);
+        for await (const { path } of runtime.files.list(id, '/workspace', 1, neverAborts)) listed.push(path);
         assert.deepEqual(listed.toSorted(), ['/workspace/a', '/workspace/b', '/workspace/c']);
         return;
       } catch (error) {
@@ -49,33 +49,33 @@ describeWithDocker('Directories in Docker containers', () => {
 
   test('give their group to a file that a program creates, also in the result of the write', async () => {
     const runtime = engine.open();
-    const { id } = await runtime.start(launchOf(shell('exec sleep 100000'), { image: images.debian }), () => {}, never);
+    const { id } = await runtime.start(launchOf(shell('exec sleep 100000'), { image: images.debian }), () => {}, neverAborts);
     const content = ReadableStream.from([Buffer.alloc(2 << 20)]);
-    assert.deepEqual((await runtime.files.write(id, '/var/mail/file', content, {}, never)).owner, { uid: 0, gid: 8 });
+    assert.deepEqual((await runtime.files.write(id, '/var/mail/file', content, {}, neverAborts)).owner, { uid: 0, gid: 8 });
   });
 
   test('are not packed to look where a link leads', async () => {
     const runtime = engine.open();
-    const { id } = await runtime.start(launchOf(shell('exec sleep 100000')), () => {}, never);
+    const { id } = await runtime.start(launchOf(shell('exec sleep 100000')), () => {}, neverAborts);
     await engine.ask(id, 'ln -s / /workspace/link');
     const pack = vi.spyOn(Object.getPrototypeOf(engine.container(id)) as Docker.Container, 'getArchive');
-    const { path, type, target } = await runtime.files.stat(id, '/workspace/link', true, never);
+    const { path, type, target } = await runtime.files.stat(id, '/workspace/link', true, neverAborts);
     assert.deepEqual([path, type, target, pack.mock.calls.length], ['/workspace/link', 'directory', null, 0]);
     pack.mockRestore();
   });
 
   test('keep a pipe that a file is written to', async () => {
     const runtime = engine.open();
-    const { id } = await runtime.start(launchOf(shell('exec sleep 100000')), () => {}, never);
+    const { id } = await runtime.start(launchOf(shell('exec sleep 100000')), () => {}, neverAborts);
     await engine.ask(id, 'mkfifo /workspace/pipe');
-    await assert.rejects(runtime.files.write(id, '/workspace/pipe', empty(), {}, never), (error) =>
+    await assert.rejects(runtime.files.write(id, '/workspace/pipe', empty(), {}, neverAborts), (error) =>
       isFailureOf(error, 'wrong_file_type') && error.context.fileType === 'other');
-    assert.equal((await runtime.files.stat(id, '/workspace/pipe', false, never)).type, 'other');
+    assert.equal((await runtime.files.stat(id, '/workspace/pipe', false, neverAborts)).type, 'other');
   });
 
   test('fail to be created, filled or removed if the signal fires before the engine has answered', async () => {
     const runtime = engine.open();
-    const { id } = await runtime.start(launchOf(shell('exec sleep 100000')), () => {}, never);
+    const { id } = await runtime.start(launchOf(shell('exec sleep 100000')), () => {}, neverAborts);
     const container = Object.getPrototypeOf(engine.container(id)) as Docker.Container;
     const put = container.putArchive.bind(engine.container(id));
     const path = '/workspace/directory';
@@ -98,7 +98,7 @@ describeWithDocker('An upload to a Docker container that is cancelled', () => {
 
   test('fails after the engine has answered, so that nothing is written later', async () => {
     const runtime = engine.open();
-    const { id } = await runtime.start(launchOf(shell('exec sleep 100000')), () => {}, never);
+    const { id } = await runtime.start(launchOf(shell('exec sleep 100000')), () => {}, neverAborts);
     const controller = new AbortController();
     const reason = new Error('nobody waits any more');
     const content = async function* content(): AsyncGenerator<Uint8Array> {

@@ -7,8 +7,8 @@ import type Docker from 'dockerode';
 import { afterAll, afterEach, test, vi } from 'vitest';
 import { isFailureOf } from '../../../../src/domain/failure.ts';
 import type { SandboxIsolation } from '../../../../src/domain/sandbox-spec.ts';
+import { neverAborts } from '../../../../src/ports/abort-signals.ts';
 import type { SandboxLaunch, SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
-import { never } from '../../../contracts/sandbox-runtime-harness.ts';
 import { readTar, tarOf, type TarItem } from '../../../contracts/sandbox-runtime-streams.ts';
 import { describeWithDocker, images } from '../../../support/docker.ts';
 import { createEngine } from './engine.ts';
@@ -30,7 +30,7 @@ describeWithDocker('Files in Docker containers', () => {
     const runtime = engine.open();
     const command = shell('exec sleep 100000');
     const launch = launchOf(command, { image, ports: [], isolation: { ...launchOf(command).spec.isolation, ...isolation } });
-    const { state, reason } = await runtime.start(launch, () => {}, never);
+    const { state, reason } = await runtime.start(launch, () => {}, neverAborts);
     assert.equal(state, 'running', JSON.stringify(reason));
     return { runtime, launch };
   }
@@ -49,7 +49,7 @@ describeWithDocker('Files in Docker containers', () => {
       [{ name: 'link', type: 'symlink', linkname: '../../../../etc/passwd' }],
       [{ name: 'hard', type: 'link', linkname: 'implied/file' }],
     ];
-    await runtime.putFiles(launch.id, '/workspace/some/where', tarOf(items), never);
+    await runtime.putFiles(launch.id, '/workspace/some/where', tarOf(items), neverAborts);
     const said = await engine.ask(launch.id, 'cd /workspace; find some -exec stat -c "%u:%g %n" {} +; readlink some/where/link');
     const names = [
       'some',
@@ -64,10 +64,10 @@ describeWithDocker('Files in Docker containers', () => {
     const { exited } = await runtime.execute(
       launch.id,
       { command: shell('echo more >> some/where/hard && mkdir some/where/directory/made') },
-      never,
+      neverAborts,
     );
     assert.equal(await exited, 0);
-    const found = await readTar(await runtime.getFiles(launch.id, '/workspace/some', never));
+    const found = await readTar(await runtime.getFiles(launch.id, '/workspace/some', neverAborts));
     // Of two names of a file, the first in the archive has its content.
     assert.equal(found.get('some/where/hard')?.content.toString() || found.get('some/where/implied/file')?.content.toString(), 'xmore\n');
   });
@@ -75,13 +75,13 @@ describeWithDocker('Files in Docker containers', () => {
   test("are refused in directories that Docker can't write to", async () => {
     const { runtime, launch } = await started({ readOnlyRoot: true });
     for (const directory of ['/etc', '/workspaces', '/proc/self', '/dev/shm', '/sys/fs', '/bin/busybox']) {
-      await assert.rejects(runtime.putFiles(launch.id, directory, tarOf([[{ name: 'a' }, 'x']]), never), isRefused, directory);
+      await assert.rejects(runtime.putFiles(launch.id, directory, tarOf([[{ name: 'a' }, 'x']]), neverAborts), isRefused, directory);
     }
-    await runtime.putFiles(launch.id, '/tmp/below', tarOf([[{ name: 'a' }, 'x']]), never);
+    await runtime.putFiles(launch.id, '/tmp/below', tarOf([[{ name: 'a' }, 'x']]), neverAborts);
     assert.equal(await engine.ask(launch.id, 'cat /tmp/below/a'), 'x');
     const writable = await started({});
-    await assert.rejects(writable.runtime.putFiles(writable.launch.id, '/', tarOf([[{ name: 'dev/shm/a' }, 'x']]), never), isRefused);
-    await writable.runtime.putFiles(writable.launch.id, '/opt/new', tarOf([[{ name: 'a' }, 'x']]), never);
+    await assert.rejects(writable.runtime.putFiles(writable.launch.id, '/', tarOf([[{ name: 'dev/shm/a' }, 'x']]), neverAborts), isRefused);
+    await writable.runtime.putFiles(writable.launch.id, '/opt/new', tarOf([[{ name: 'a' }, 'x']]), neverAborts);
     assert.equal(await engine.ask(writable.launch.id, 'cat /opt/new/a'), 'x');
   });
 
@@ -98,7 +98,7 @@ describeWithDocker('Files in Docker containers', () => {
           [{ name: 'secret/new/b' }, 'y'],
           [{ name: 'other/c' }, 'z'],
         ]),
-        never,
+        neverAborts,
       );
       assert.equal(await engine.ask(launch.id, 'cd /workspace/real; stat -c %a secret; cat secret/a secret/new/b other/c'), '700\nxyz');
     },
@@ -107,7 +107,7 @@ describeWithDocker('Files in Docker containers', () => {
   test("replace nothing that the sandbox's user may not replace", async () => {
     const { runtime, launch: { id } } = await started({ user: 'agent' });
     const write = (path: string, content: AsyncIterable<Uint8Array>) =>
-      runtime.files.write(id, path, ReadableStream.from(content), {}, never);
+      runtime.files.write(id, path, ReadableStream.from(content), {}, neverAborts);
     const makesDirectory = async function* makesDirectory(): AsyncGenerator<Uint8Array> {
       await engine.ask(id, 'mkdir /workspace/place && echo kept > /workspace/place/file');
       yield Buffer.from('x');
@@ -129,11 +129,11 @@ while :; do echo flood; done
 `;
     for (const name of ['mv', 'find']) {
       const folder = dirname(await engine.ask(id, `command -v ${name}`));
-      await runtime.putFiles(id, folder, tarOf([[{ name, mode: 0o755 }, flood]]), never);
+      await runtime.putFiles(id, folder, tarOf([[{ name, mode: 0o755 }, flood]]), neverAborts);
     }
     const content = ReadableStream.from([Buffer.from('x')]);
-    await assert.rejects(runtime.files.write(id, '/workspace/file', content, {}, never), isRefused);
-    await assert.rejects(async () => { for await (const _ of runtime.files.list(id, '/workspace', 1, never)); }, isRefused);
+    await assert.rejects(runtime.files.write(id, '/workspace/file', content, {}, neverAborts), isRefused);
+    await assert.rejects(async () => { for await (const _ of runtime.files.list(id, '/workspace', 1, neverAborts)); }, isRefused);
     assert.equal(await engine.ask(id, 'ls -A /workspace; cat /proc/[0-9]*/cmdline 2>/dev/null | grep -ac [/]mv'), '0');
   });
 
@@ -153,7 +153,7 @@ while :; do echo flood; done
     };
     const requireFree = async (): Promise<void> => {
       assert.equal((await runtime.inspect(id)).state, 'running');
-      assert.equal(await (await runtime.execute(id, { command: ['true'] }, never)).exited, 0);
+      assert.equal(await (await runtime.execute(id, { command: ['true'] }, neverAborts)).exited, 0);
     };
     const controller = new AbortController();
     const broken = slow(1 << 30, 0o644, controller.signal);
@@ -163,7 +163,7 @@ while :; do echo flood; done
     await assert.rejects(broken.writing, (error) => error === controller.signal.reason);
     assert.equal(await engine.ask(id, 'ls -A /workspace'), '');
     for (const mode of [0o644, 0o600]) {
-      const whole = slow((4 << 20) + 8, mode, never);
+      const whole = slow((4 << 20) + 8, mode, neverAborts);
       await whole.stalled;
       await requireFree();
       whole.goOn();
@@ -173,7 +173,7 @@ while :; do echo flood; done
     }
     await engine.ask(id, 'rm /workspace/file');
     const short = ReadableStream.from([new Uint8Array(2 << 20)]);
-    await assert.rejects(runtime.files.write(id, '/workspace/file', short, { size: 3 << 20 }, never), isRefused);
+    await assert.rejects(runtime.files.write(id, '/workspace/file', short, { size: 3 << 20 }, neverAborts), isRefused);
     assert.equal(await engine.ask(id, 'ls -A /workspace'), '');
   });
 
@@ -182,12 +182,12 @@ while :; do echo flood; done
     const big = 'b'.repeat(1_500_000);
     const items = (count: number, content: string): TarItem[] =>
       Array.from({ length: count }, (_, n): TarItem => [{ name: `implied/${n}/deep/file` }, n === 100 ? big : `${content} ${n}\n`]);
-    await runtime.putFiles(launch.id, '/workspace/given', tarOf(items(200, 'old')), never);
+    await runtime.putFiles(launch.id, '/workspace/given', tarOf(items(200, 'old')), neverAborts);
     await engine.ask(launch.id, 'chmod 700 /workspace/given/implied/7; ln -s /etc /workspace/given/implied/350');
     const container: unknown = Object.getPrototypeOf(engine.container(launch.id));
     const calls = vi.spyOn(container as Docker.Container, 'putArchive');
     try {
-      await runtime.putFiles(launch.id, '/workspace/given', tarOf(items(300, 'new')), never);
+      await runtime.putFiles(launch.id, '/workspace/given', tarOf(items(300, 'new')), neverAborts);
       // One until the large file, which is not read ahead, and one after it.
       assert.equal(calls.mock.calls.length, 2);
     } finally {
@@ -196,7 +196,7 @@ while :; do echo flood; done
     const script =
       'cd /workspace/given/implied; stat -c %a 7; cat 7/deep/file 199/deep/file 299/deep/file; wc -c < 100/deep/file; ls | wc -l';
     assert.equal(await engine.ask(launch.id, script), `700\nnew 7\nnew 199\nnew 299\n${big.length}\n301`);
-    await assert.rejects(runtime.putFiles(launch.id, '/workspace/given', tarOf(items(400, 'bad')), never), isRefused);
+    await assert.rejects(runtime.putFiles(launch.id, '/workspace/given', tarOf(items(400, 'bad')), neverAborts), isRefused);
     assert.equal(await engine.ask(launch.id, 'test -e /etc/deep || echo untouched'), 'untouched');
   });
 
@@ -216,31 +216,31 @@ while :; do echo flood; done
     const { files } = runtime;
     const path = '/workspace/d/file';
     for (const work of [
-      () => files.read(id, path, whole, never), () => files.stat(id, path, true, never), () => runtime.getFiles(id, path, never),
-      () => files.list(id, '/workspace/d', 1, never)[Symbol.asyncIterator]().next(),
+      () => files.read(id, path, whole, neverAborts), () => files.stat(id, path, true, neverAborts), () => runtime.getFiles(id, path, neverAborts),
+      () => files.list(id, '/workspace/d', 1, neverAborts)[Symbol.asyncIterator]().next(),
     ]) {
-      await runtime.putFiles(id, '/workspace', tarOf([[{ name: 'd/file' }, 'x']]), never);
-      await failsAfter(() => files.remove(id, '/workspace/d', true, never), 'file_not_found', work);
+      await runtime.putFiles(id, '/workspace', tarOf([[{ name: 'd/file' }, 'x']]), neverAborts);
+      await failsAfter(() => files.remove(id, '/workspace/d', true, neverAborts), 'file_not_found', work);
     }
-    await runtime.putFiles(id, '/workspace', tarOf([[{ name: 'd/file' }, 'x']]), never);
+    await runtime.putFiles(id, '/workspace', tarOf([[{ name: 'd/file' }, 'x']]), neverAborts);
     // The engine's archive is empty if the file is removed after its own stat.
     const archived = await engine.container(id).getArchive({ path }) as IncomingMessage;
     const empty = Object.assign(new IncomingMessage(new Socket()), { headers: archived.resume().headers });
     empty.push(new Uint8Array(1024));
     const spy = vi.spyOn(container, 'getArchive').mockResolvedValueOnce(empty);
-    await assert.rejects(files.read(id, path, whole, never), (error) => isFailureOf(error, 'file_not_found')).finally(() => spy.mockRestore());
-    await failsAfter(() => engine.container(id).remove({ force: true }), 'sandbox_not_found', () => files.stat(id, path, true, never));
+    await assert.rejects(files.read(id, path, whole, neverAborts), (error) => isFailureOf(error, 'file_not_found')).finally(() => spy.mockRestore());
+    await failsAfter(() => engine.container(id).remove({ force: true }), 'sandbox_not_found', () => files.stat(id, path, true, neverAborts));
   });
 
   test('are put by the thousand, and in 64 MiB', async () => {
     const { runtime, launch } = await started({ user: 'agent' });
     const items = Array.from({ length: 2_000 }, (_, n): TarItem => [{ name: `made/${n % 50}/${n}` }, `content ${n}`]);
-    await runtime.putFiles(launch.id, '/workspace/many', tarOf(items), never);
+    await runtime.putFiles(launch.id, '/workspace/many', tarOf(items), neverAborts);
     assert.equal(await engine.ask(launch.id, 'find /workspace/many -type f | wc -l'), '2000');
     let bytes = 0;
     const block = new Uint8Array(2 ** 26);
-    await runtime.putFiles(launch.id, '/workspace', tarOf([[{ name: 'big' }, block]]), never);
-    for await (const chunk of await runtime.getFiles(launch.id, '/workspace/big', never)) bytes += chunk.byteLength;
+    await runtime.putFiles(launch.id, '/workspace', tarOf([[{ name: 'big' }, block]]), neverAborts);
+    for await (const chunk of await runtime.getFiles(launch.id, '/workspace/big', neverAborts)) bytes += chunk.byteLength;
     assert.equal(bytes, block.length + 512 + 1024);
   });
 });

@@ -1,12 +1,11 @@
 import Docker from 'dockerode';
 import { afterAll, afterEach, expect, test } from 'vitest';
+import { neverAborts } from '../../../../src/ports/abort-signals.ts';
 import { describeWithDocker } from '../../../support/docker.ts';
 import { until } from '../../../support/until.ts';
 import { clientOf } from './delayed-events.ts';
 import { createEngine } from './engine.ts';
 import { launchOf, programs } from './programs.ts';
-
-const never = new AbortController().signal;
 
 /** A client of the real engine that keeps what it is asked for: `POST /containers/<id>/pause`. */
 function countingClient(): { readonly docker: Docker; readonly asked: string[] } {
@@ -30,11 +29,11 @@ describeWithDocker('Freezing a Docker sandbox', () => {
     const { docker, asked } = countingClient();
     const runtime = engine.open({ docker });
     const launch = launchOf(programs.serves, { ports: [{ name: 'WEB', port: 8080 }] });
-    const running = await runtime.start(launch, () => {}, never);
+    const running = await runtime.start(launch, () => {}, neverAborts);
     expect(running.exposedUrls).toHaveLength(1);
     asked.length = 0;
     expect(await runtime.freeze(launch.id)).toEqual({ ...running, state: 'frozen' });
-    expect(await runtime.resume(launch, never)).toEqual(running);
+    expect(await runtime.resume(launch, neverAborts)).toEqual(running);
     expect(asked.filter((call) => call.startsWith('POST')).map((call) => call.split('/').at(-1))).toEqual(['pause', 'unpause']);
     expect(asked.length).toBeLessThanOrEqual(7);
     expect(await runtime.inspect(launch.id)).toEqual(running);
@@ -49,11 +48,11 @@ describeWithDocker('Freezing a Docker sandbox', () => {
     });
     const runtime = engine.open({ docker });
     const launch = launchOf(programs.serves);
-    await runtime.start(launch, () => {}, never);
+    await runtime.start(launch, () => {}, neverAborts);
     late.push('paused');
     expect((await runtime.freeze(launch.id)).state).toBe('frozen');
     late.push('running');
-    expect((await runtime.resume(launch, never)).state).toBe('running');
+    expect((await runtime.resume(launch, neverAborts)).state).toBe('running');
     expect((await runtime.inspect(launch.id)).state).toBe('running');
   });
 
@@ -69,9 +68,9 @@ describeWithDocker('Freezing a Docker sandbox', () => {
     });
     const runtime = engine.open({ docker });
     const launch = launchOf(programs.serves);
-    await runtime.start(launch, () => {}, never);
+    await runtime.start(launch, () => {}, neverAborts);
     await runtime.freeze(launch.id);
-    await runtime.resume(launch, never);
+    await runtime.resume(launch, neverAborts);
     repeats = 100;
     expect((await runtime.inspect(launch.id)).state).toBe('running');
     repeats = 10;
@@ -84,7 +83,7 @@ describeWithDocker('Freezing a Docker sandbox', () => {
     const woken: string[] = [];
     runtime.subscribe((id) => woken.push(id));
     const launch = launchOf(programs.serves, { ports: [{ name: 'WEB', port: 8080 }] });
-    await runtime.start(launch, () => {}, never);
+    await runtime.start(launch, () => {}, neverAborts);
     // It comes up again under another port.
     await engine.container(launch.id).restart({ t: 0 });
     await until(() => woken, (ids) => ids.includes(launch.id));
@@ -95,6 +94,6 @@ describeWithDocker('Freezing a Docker sandbox', () => {
     expect(await runtime.freeze(launch.id)).toEqual(frozen);
     await engine.container(launch.id).stop({ t: 0 });
     expect((await runtime.freeze(launch.id)).state).toBe('stopped');
-    expect((await runtime.resume(launch, never)).state).toBe('running');
+    expect((await runtime.resume(launch, neverAborts)).state).toBe('running');
   });
 });

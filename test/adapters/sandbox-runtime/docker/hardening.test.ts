@@ -4,6 +4,7 @@ import { networkInterfaces } from 'node:os';
 import { afterAll, afterEach, expect, test } from 'vitest';
 import type { Reason } from '../../../../src/domain/reason.ts';
 import { defaultIsolation, type SandboxIsolation } from '../../../../src/domain/sandbox-spec.ts';
+import { neverAborts } from '../../../../src/ports/abort-signals.ts';
 import { type SandboxLaunch, type SandboxRuntime, unknownUsage } from '../../../../src/ports/sandbox-runtime.ts';
 import { describeWithDocker, images } from '../../../support/docker.ts';
 import { shell } from '../../../support/sandbox-programs.ts';
@@ -11,7 +12,6 @@ import { until } from '../../../support/until.ts';
 import { createEngine } from './engine.ts';
 import { launchOf } from './programs.ts';
 
-const never = new AbortController().signal;
 const idle = shell('touch begun; exec sleep 100000');
 const isolated = (changes: Partial<SandboxIsolation>): { isolation: SandboxIsolation } => ({
   isolation: { ...defaultIsolation, ...changes },
@@ -27,7 +27,7 @@ describeWithDocker('A Docker sandbox', () => {
   afterAll(() => engine.close());
 
   async function started(launch: SandboxLaunch, runtime: SandboxRuntime = engine.open()): Promise<string> {
-    const observed = await runtime.start(launch, () => {}, never);
+    const observed = await runtime.start(launch, () => {}, neverAborts);
     expect(observed).toMatchObject({ state: 'running', reason: null });
     return launch.id;
   }
@@ -88,7 +88,7 @@ describeWithDocker('A Docker sandbox', () => {
     expect(said).toMatch(/^(?:touch: .*Read-only file system\n?){3}$/);
     await until(() => ask(id, 'cat lives /tmp/lives'), (lives) => lives === 'life\nlife');
     await runtime.stop(id);
-    await runtime.resume(launch, never);
+    await runtime.resume(launch, neverAborts);
     await until(() => ask(id, 'cat lives /tmp/lives'), (lives) => lives === 'life\nlife\nlife\nlife');
     expect(await ask(id, 'stat -c %a /tmp', 'agent')).toBe('1777');
     await runtime.remove(id);
@@ -186,8 +186,8 @@ describeWithDocker('A Docker sandbox', () => {
       await ask(launch.id, 'until [ -s told ]; do sleep 0.1; done');
       await runtime.stop(launch.id);
     }
-    expect(await runtime.resume({ ...made, id: without.id }, never)).toMatchObject({ state: 'running' });
-    expect(await runtime.resume({ ...without, id: made.id }, never)).toMatchObject({ state: 'running' });
+    expect(await runtime.resume({ ...made, id: without.id }, neverAborts)).toMatchObject({ state: 'running' });
+    expect(await runtime.resume({ ...without, id: made.id }, neverAborts)).toMatchObject({ state: 'running' });
     const look = 'until [ $(wc -l < told) = 2 ]; do sleep 0.1; done; cat told; ls -A /tmp';
     expect(await ask(without.id, look)).toBe('token: none\ntoken: none');
     expect(await ask(made.id, look)).toBe('token: a secret\ntoken: none');
@@ -196,7 +196,7 @@ describeWithDocker('A Docker sandbox', () => {
   test.each([false, true])('has a disk limit, or is refused if the engine supports none, with a read-only root: %s', async (readOnlyRoot) => {
     const { resources } = launchOf(idle).spec;
     const launch = launchOf(idle, { resources: { ...resources, diskBytes: 2 ** 30 }, ...isolated({ readOnlyRoot }) });
-    const { state, reason } = await engine.open().start(launch, () => {}, never);
+    const { state, reason } = await engine.open().start(launch, () => {}, neverAborts);
     if (state === 'running') expect((await container(launch.id).inspect()).HostConfig.StorageOpt).toEqual({ size: String(2 ** 30) });
     else expect({ state, reason }).toEqual({ state: 'absent', reason: { code: 'disk_limit_unavailable' } });
   });
@@ -220,20 +220,20 @@ describeWithDocker('A Docker sandbox', () => {
   test("is refused with a reason if the engine can't run its spec", async () => {
     const runtime = engine.open();
     const reasonOf = async (launch: SandboxLaunch): Promise<Reason | null> => {
-      const observed = await runtime.start(launch, () => {}, never);
+      const observed = await runtime.start(launch, () => {}, neverAborts);
       expect(['absent', 'stopped']).toContain(observed.state);
       expect(observed.endedFromOutside).toBe(false);
       if (observed.state === 'stopped') expect(await runtime.inspect(launch.id)).toEqual(observed);
       return observed.reason;
     };
     const exotic = launchOf(idle, { runtimeOptions: { docker: { oci_runtime: 'no-such-runtime' } } });
-    expect(await runtime.provide(exotic.spec, () => {}, never)).toMatchObject({
+    expect(await runtime.provide(exotic.spec, () => {}, neverAborts)).toMatchObject({
       kind: 'refused',
       reason: { code: 'isolation_unavailable', name: 'no-such-runtime', available: expect.arrayContaining(['runc']) },
     });
     expect(await reasonOf(exotic)).toMatchObject({ code: 'isolation_unavailable', name: 'no-such-runtime' });
     const wrong = launchOf(idle, { runtimeOptions: { docker: { seccomp: 'off' } } });
-    expect(await runtime.provide(wrong.spec, () => {}, never)).toMatchObject({
+    expect(await runtime.provide(wrong.spec, () => {}, neverAborts)).toMatchObject({
       kind: 'refused',
       reason: { code: 'explained', message: expect.stringMatching(/docker part of its spec/) },
     });

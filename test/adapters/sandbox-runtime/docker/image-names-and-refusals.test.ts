@@ -4,6 +4,7 @@ import { isImageName, PulledLayers, registryOf } from '../../../../src/adapters/
 import { reasonOfStartError } from '../../../../src/adapters/sandbox-runtime/docker/engine.ts';
 import { signalName } from '../../../../src/adapters/sandbox-runtime/signal-numbers.ts';
 import { defaultResources } from '../../../../src/domain/sandbox-spec.ts';
+import { neverAborts } from '../../../../src/ports/abort-signals.ts';
 import { describeWithDocker } from '../../../support/docker.ts';
 import { shell } from '../../../support/sandbox-programs.ts';
 import { createEngine } from './engine.ts';
@@ -79,7 +80,7 @@ describeWithDocker('The Docker engine', () => {
   test('is not asked for an image without a name, or with an invalid one', async () => {
     const runtime = engine.open();
     const provide = (image: string | null) =>
-      runtime.provide(launchOf(shell('true'), { image }).spec, () => {}, new AbortController().signal);
+      runtime.provide(launchOf(shell('true'), { image }).spec, () => {}, neverAborts);
     expect(await provide(null)).toEqual({ kind: 'refused', reason: { code: 'image_not_named' } });
     expect(await provide('a b')).toEqual({ kind: 'refused', reason: { code: 'image_name_invalid', image: 'a b' } });
   });
@@ -89,7 +90,7 @@ describeWithDocker('The Docker engine', () => {
     const { minMemoryBytes: min = 0 } = runtime;
     const starting = [min - 1, min].map(async (memoryBytes) => {
       const launch = launchOf(shell('exec sleep 100000'), { resources: { ...defaultResources, memoryBytes } });
-      return [launch.id, (await runtime.start(launch, () => {}, new AbortController().signal)).reason] as const;
+      return [launch.id, (await runtime.start(launch, () => {}, neverAborts)).reason] as const;
     });
     const [[, refusal], [id]] = [await starting[0]!, await starting[1]!];
     expect(refusal).toMatchObject({ code: 'launch_refused' });

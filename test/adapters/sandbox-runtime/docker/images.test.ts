@@ -4,13 +4,13 @@ import { delimiter, join } from 'node:path';
 import { afterAll, afterEach, expect, test, vi } from 'vitest';
 import type { Reason } from '../../../../src/domain/reason.ts';
 import type { SandboxSpec } from '../../../../src/domain/sandbox-spec.ts';
+import { neverAborts } from '../../../../src/ports/abort-signals.ts';
 import { startRegistry, type Registry, type RegistryOptions } from '../../../doubles/registry/server.ts';
 import { describeWithDocker } from '../../../support/docker.ts';
 import { until } from '../../../support/until.ts';
 import { createEngine } from './engine.ts';
 import { launchOf } from './programs.ts';
 
-const never = new AbortController().signal;
 const auth = (user: string, password: string): { auth: string } => ({ auth: Buffer.from(`${user}:${password}`).toString('base64') });
 
 const specOf = ({ image }: Registry, changed = image): SandboxSpec => launchOf(null, { image: changed }).spec;
@@ -44,7 +44,7 @@ describeWithDocker('The images of Docker sandboxes', () => {
     const spec = specOf(source);
     const runtime = engine.open();
     const progress: Reason[][] = [[], []];
-    const both = await Promise.all(progress.map((reasons) => runtime.provide(spec, (reason) => reasons.push(reason), never)));
+    const both = await Promise.all(progress.map((reasons) => runtime.provide(spec, (reason) => reasons.push(reason), neverAborts)));
     expect(both).toEqual([{ kind: 'provided' }, { kind: 'provided' }]);
     for (const reasons of progress) {
       expect(reasons[0]).toMatchObject({ code: 'pulling_image', image: source.image, layers: 0 });
@@ -52,7 +52,7 @@ describeWithDocker('The images of Docker sandboxes', () => {
     }
     expect(source.requests.filter((request) => request.startsWith('GET') && request.includes('blobs')).length).toBe(2);
     const asked = source.requests.length;
-    expect(await runtime.provide(spec, () => expect.fail('there is nothing to tell'), never)).toEqual({ kind: 'provided' });
+    expect(await runtime.provide(spec, () => expect.fail('there is nothing to tell'), neverAborts)).toEqual({ kind: 'provided' });
     expect(source.requests.length).toBe(asked);
   });
 
@@ -60,7 +60,7 @@ describeWithDocker('The images of Docker sandboxes', () => {
     for (const kind of ['basic', 'bearer'] as const) {
       const source = await registry({ auth: kind });
       const dir = await configDir({ auths: { [source.host]: auth('ann', 'secret') } });
-      expect(await engine.open({ configDir: dir }).provide(specOf(source), () => {}, never)).toEqual({ kind: 'provided' });
+      expect(await engine.open({ configDir: dir }).provide(specOf(source), () => {}, neverAborts)).toEqual({ kind: 'provided' });
     }
     const source = await registry({ auth: 'basic' });
     const dir = await configDir({ credHelpers: { [source.host]: 'skep-test' } });
@@ -71,7 +71,7 @@ describeWithDocker('The images of Docker sandboxes', () => {
     );
     await chmod(helper, 0o755);
     vi.stubEnv('PATH', `${dir}${delimiter}${process.env['PATH']}`);
-    expect(await engine.open({ configDir: dir }).provide(specOf(source), () => {}, never)).toEqual({ kind: 'provided' });
+    expect(await engine.open({ configDir: dir }).provide(specOf(source), () => {}, neverAborts)).toEqual({ kind: 'provided' });
   });
 
   test("are refused with the reason if they can't be pulled", async () => {
@@ -80,7 +80,7 @@ describeWithDocker('The images of Docker sandboxes', () => {
     const wrong = await configDir({ auths: { [source.host]: auth('ann', 'guessed') } });
     const right = await configDir({ auths: { [source.host]: auth('ann', 'secret') } });
     const reasonOf = async (dir: string, image = source.image): Promise<Reason> => {
-      const answer = await engine.open({ configDir: dir }).provide(specOf(source, image), () => {}, never);
+      const answer = await engine.open({ configDir: dir }).provide(specOf(source, image), () => {}, neverAborts);
       if (answer.kind === 'provided') throw new Error(`${image} was provided`);
       expect(answer.reason).toMatchObject({ image });
       return answer.reason;
@@ -105,7 +105,7 @@ describeWithDocker('The images of Docker sandboxes', () => {
     controller.abort(reason);
     await expect(given).rejects.toBe(reason);
 
-    const slow = await engine.open({ pullTimeoutMs: 300 }).provide(specOf(source), () => {}, never);
+    const slow = await engine.open({ pullTimeoutMs: 300 }).provide(specOf(source), () => {}, neverAborts);
     expect(slow).toMatchObject({ kind: 'refused', reason: { code: 'image_pull_timeout' } });
   });
 });

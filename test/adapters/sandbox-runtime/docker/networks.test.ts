@@ -1,10 +1,10 @@
 import { afterAll, afterEach, expect, test } from 'vitest';
+import { neverAborts } from '../../../../src/ports/abort-signals.ts';
 import { describeWithDocker } from '../../../support/docker.ts';
 import { createEngine } from './engine.ts';
 import { launchOf } from './programs.ts';
 import { shell } from '../../../support/sandbox-programs.ts';
 
-const never = new AbortController().signal;
 const idle = shell('exec sleep 100000');
 
 describeWithDocker('The networks of Docker sandboxes', () => {
@@ -20,7 +20,7 @@ describeWithDocker('The networks of Docker sandboxes', () => {
   test('are created once by concurrent starts, and again if they are gone', async () => {
     const name = `skep_${engine.deployment}_isolated`;
     const launches = Array.from({ length: 4 }, () => launchOf(idle));
-    const found = await Promise.all(launches.map((launch) => engine.open().start(launch, () => {}, never)));
+    const found = await Promise.all(launches.map((launch) => engine.open().start(launch, () => {}, neverAborts)));
     for (const observed of found) expect(observed).toMatchObject({ state: 'running', reason: null });
     expect(await networks()).toEqual([name]);
 
@@ -29,7 +29,7 @@ describeWithDocker('The networks of Docker sandboxes', () => {
     if (stopped === undefined) throw new Error('none was started');
     await Promise.all(launches.map(({ id }) => runtime.stop(id)));
     await engine.docker.getNetwork(name).remove();
-    expect(await runtime.resume(stopped, never)).toMatchObject({ state: 'running', exposedUrls: [{ name: 'WEB' }] });
+    expect(await runtime.resume(stopped, neverAborts)).toMatchObject({ state: 'running', exposedUrls: [{ name: 'WEB' }] });
     expect(await networks()).toEqual([name]);
     expect(await engine.ask(stopped.id, 'ip route get 169.254.169.254 | head -n 1')).toMatch(/^local /);
 
@@ -38,10 +38,10 @@ describeWithDocker('The networks of Docker sandboxes', () => {
     await engine.clear();
     const unaware = engine.open();
     const first = launchOf(idle);
-    expect(await unaware.start(first, () => {}, never)).toMatchObject({ state: 'running' });
+    expect(await unaware.start(first, () => {}, neverAborts)).toMatchObject({ state: 'running' });
     await unaware.remove(first.id);
     await engine.docker.getNetwork(name).remove();
-    expect(await unaware.start(launchOf(idle), () => {}, never)).toMatchObject({ state: 'running', reason: null });
+    expect(await unaware.start(launchOf(idle), () => {}, neverAborts)).toMatchObject({ state: 'running', reason: null });
     expect(await networks()).toEqual([name]);
   });
 
@@ -55,7 +55,7 @@ describeWithDocker('The networks of Docker sandboxes', () => {
     const shared = { isolation: { ...isolation, network: 'shared' as const } };
     const [one, other, third] = [launchOf(idle, shared), launchOf(idle, shared), launchOf(idle, shared)];
     for (const launch of [one, other, third])
-      expect(await runtime.start(launch, () => {}, never)).toMatchObject({
+      expect(await runtime.start(launch, () => {}, neverAborts)).toMatchObject({
         state: 'running',
         reason: null,
         exposedUrls: [{ name: 'WEB' }],
@@ -67,17 +67,17 @@ describeWithDocker('The networks of Docker sandboxes', () => {
 
     await runtime.stop(one.id);
     const fourth = launchOf(idle, shared);
-    await engine.open().start(fourth, () => {}, never);
+    await engine.open().start(fourth, () => {}, neverAborts);
     expect(await networkOf(fourth.id)).toEqual([full]);
-    expect(await runtime.resume(one, never)).toMatchObject({ state: 'running', reason: null });
+    expect(await runtime.resume(one, neverAborts)).toMatchObject({ state: 'running', reason: null });
     expect(await networkOf(one.id)).toEqual([`${full}_2`]);
   });
 
   test('are removed when the last runtime without sandboxes is closed', async () => {
     const [staying, going] = [launchOf(idle), launchOf(idle)];
     const [one, other] = [engine.open(), engine.open()];
-    await one.start(staying, () => {}, never);
-    await one.start(going, () => {}, never);
+    await one.start(staying, () => {}, neverAborts);
+    await one.start(going, () => {}, neverAborts);
     await one.remove(going.id);
     await one.close();
     expect((await other.inspect(staying.id)).state).toBe('running');
@@ -91,7 +91,7 @@ describeWithDocker('The networks of Docker sandboxes', () => {
     const taken = createEngine();
     const network = await taken.docker.createNetwork({ Name: `skep_${taken.deployment}_isolated` });
     try {
-      expect(await taken.open().start(launchOf(idle), () => {}, never)).toMatchObject({
+      expect(await taken.open().start(launchOf(idle), () => {}, neverAborts)).toMatchObject({
         state: 'absent',
         reason: { message: expect.stringMatching(/not Skep's; remove it/) },
       });

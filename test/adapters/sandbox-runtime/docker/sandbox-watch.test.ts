@@ -1,12 +1,11 @@
 import { afterAll, afterEach, expect, test } from 'vitest';
 import type { ObservedState } from '../../../../src/domain/sandbox.ts';
+import { neverAborts } from '../../../../src/ports/abort-signals.ts';
 import { describeWithDocker } from '../../../support/docker.ts';
 import { until } from '../../../support/until.ts';
 import { clientOf, isEvent } from './delayed-events.ts';
 import { createEngine } from './engine.ts';
 import { endsWell, sleeps } from './programs.ts';
-
-const never = new AbortController().signal;
 
 describeWithDocker('The listeners of the Docker runtime', () => {
   const engine = createEngine();
@@ -28,13 +27,13 @@ describeWithDocker('The listeners of the Docker runtime', () => {
       await until(async () => (await runtime.inspect(touched.id)).state, (now) => now === state);
     };
     await runtime.freeze(untouched.id);
-    await runtime.resume(untouched, never);
+    await runtime.resume(untouched, neverAborts);
     await wakes(() => container(touched.id).pause(), 'frozen');
     await wakes(() => container(touched.id).unpause(), 'running');
     await wakes(() => container(touched.id).kill(), 'stopped');
     await wakes(() => container(touched.id).start(), 'running');
     await runtime.stop(untouched.id);
-    await runtime.resume(untouched, never);
+    await runtime.resume(untouched, neverAborts);
     await wakes(() => container(touched.id).remove({ force: true }), 'absent');
     await runtime.remove(untouched.id);
     expect(new Set(woken)).toEqual(new Set([touched.id]));
@@ -62,16 +61,16 @@ describeWithDocker('The listeners of the Docker runtime', () => {
       await until(() => woken, (ids) => ids.includes(launch.id));
       woken.length = 0;
       isHeld = true;
-      await runtime.resume(launch, never);
+      await runtime.resume(launch, neverAborts);
       await runtime.freeze(launch.id);
       isLast = when.startsWith('partly');
-      await runtime.resume(launch, never);
+      await runtime.resume(launch, neverAborts);
       const early = [...woken];
       await container(launch.id).kill();
       some.resolve();
       all.resolve();
       await until(() => woken, (ids) => ids.includes(launch.id));
-      expect((await runtime.resume(launch, never)).state).toBe('running');
+      expect((await runtime.resume(launch, neverAborts)).state).toBe('running');
       await container(launch.id).kill();
       await until(() => woken, (ids) => ids.length > 1);
       expect([early, woken]).toEqual([[], [launch.id, launch.id]]);
@@ -100,7 +99,7 @@ describeWithDocker('The listeners of the Docker runtime', () => {
     runtime.subscribe((id) => woken.push(id));
     const launch = await engine.begun(runtime, sleeps);
     await runtime.freeze(launch.id);
-    await runtime.resume(launch, never);
+    await runtime.resume(launch, neverAborts);
     resumed.resolve();
     await container(launch.id).kill();
     await until(async () => (await runtime.inspect(launch.id)).state, (state) => state === 'stopped');

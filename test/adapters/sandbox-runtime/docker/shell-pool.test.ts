@@ -3,8 +3,9 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, afterEach, expect, test } from 'vitest';
 import { isFailureOf } from '../../../../src/domain/failure.ts';
+import { neverAborts } from '../../../../src/ports/abort-signals.ts';
 import type { SandboxExecutions } from '../../../../src/ports/sandbox-executions.ts';
-import { eventually, never } from '../../../contracts/sandbox-runtime-harness.ts';
+import { eventually } from '../../../contracts/sandbox-runtime-harness.ts';
 import { describeWithDocker, images } from '../../../support/docker.ts';
 import { shell } from '../../../support/sandbox-programs.ts';
 import { createEngine } from './engine.ts';
@@ -12,9 +13,9 @@ import { startProxy } from './proxy.ts';
 import { launchOf } from './programs.ts';
 
 async function end(executions: SandboxExecutions, id: string, executionId: string) {
-  const { exitCode } = await executions.ended(id, executionId, never);
+  const { exitCode } = await executions.ended(id, executionId, neverAborts);
   const read = async (stream: 'stdout' | 'stderr'): Promise<string> =>
-    text(await executions.output(id, executionId, { stream, after: 0, follow: true }, never));
+    text(await executions.output(id, executionId, { stream, after: 0, follow: true }, neverAborts));
   return { out: await read('stdout'), err: await read('stderr'), code: exitCode };
 }
 
@@ -35,13 +36,13 @@ describeWithDocker('Shells that wait in Docker containers', () => {
   async function started(image: string, options: Parameters<typeof engine.open>[0] = {}, by = engine) {
     const runtime = by.open(options);
     const launch = launchOf(shell('exec sleep 100000'), { ports: [], image });
-    await runtime.start(launch, () => {}, never);
+    await runtime.start(launch, () => {}, neverAborts);
     return { runtime, launch, id: launch.id };
   }
 
   async function begin(executions: SandboxExecutions, id: string, script: string, env: Record<string, string> = {}): Promise<string> {
     const executionId = `exec-${(count += 1)}`;
-    const { durable } = await executions.start(id, { executionId, command: shell(script), env, stdin: false, tty: null }, never);
+    const { durable } = await executions.start(id, { executionId, command: shell(script), env, stdin: false, tty: null }, neverAborts);
     assert.equal(durable, true);
     return executionId;
   }
@@ -86,25 +87,25 @@ describeWithDocker('Shells that wait in Docker containers', () => {
     const { runtime, id } = await started(images.debian);
     await run(runtime.executions, id, 'true');
     const before = await executionsOf(id);
-    await runtime.files.write(id, '/workspace/a', ReadableStream.from([Buffer.from('hello')]), {}, never);
-    await runtime.files.move(id, '/workspace/a', '/workspace/b', never);
+    await runtime.files.write(id, '/workspace/a', ReadableStream.from([Buffer.from('hello')]), {}, neverAborts);
+    await runtime.files.move(id, '/workspace/a', '/workspace/b', neverAborts);
     const names: string[] = [];
-    for await (const { path } of runtime.files.list(id, '/workspace', 1, never)) names.push(path);
+    for await (const { path } of runtime.files.list(id, '/workspace', 1, neverAborts)) names.push(path);
     expect([names, (await run(runtime.executions, id, 'cat b')).out]).toEqual([['/workspace/b'], 'hello']);
     expect(await executionsOf(id)).toEqual(before);
   });
 
   test('find a program that moved meanwhile', async () => {
     const { runtime: { files }, id } = await started(images.debian);
-    await files.write(id, '/workspace/a', ReadableStream.from([Buffer.from('hello')]), {}, never);
+    await files.write(id, '/workspace/a', ReadableStream.from([Buffer.from('hello')]), {}, neverAborts);
     await engine.ask(id, 'mv /bin/mv /usr/local/bin/mv', 'root');
-    await files.move(id, '/workspace/a', '/workspace/b', never);
+    await files.move(id, '/workspace/a', '/workspace/b', neverAborts);
   });
 
   test('are not used for another command while processes of the last one still write', async () => {
     const { runtime: { executions }, id } = await started(images.debian);
     const noisy = await begin(executions, id, '(while :; do echo noise; echo noise >&2; sleep 0.01; done) & echo first');
-    await executions.ended(id, noisy, never);
+    await executions.ended(id, noisy, neverAborts);
     expect(await run(executions, id, 'sleep 0.1; echo second')).toEqual({ out: 'second\n', err: '', code: 0 });
     await executions.remove(id, noisy);
   });
@@ -156,7 +157,7 @@ describeWithDocker('Shells that wait in Docker containers', () => {
     await resuming.container(id).pause();
     process.kill(Number(waiting), 'SIGCONT');
     await pause(3_500);
-    await runtime.resume(launch, never);
+    await runtime.resume(launch, neverAborts);
     expect(await begun).toEqual({ out: '', err: '', code: 3 });
     await runtime.close();
     await proxy.close();
@@ -219,9 +220,9 @@ describeWithDocker('Shells that wait in Docker containers', () => {
     await engine.ask(id, 'rm /usr/bin/tee', 'root');
     const start = async (executionId: string): Promise<void> => {
       // Leaves a shell that waits.
-      await files.write(id, '/workspace/a', ReadableStream.from([Buffer.from('hello')]), {}, never);
+      await files.write(id, '/workspace/a', ReadableStream.from([Buffer.from('hello')]), {}, neverAborts);
       const command = shell('(setsid sleep 201 &); sleep 202');
-      await executions.start(id, { executionId, command, stdin: false, tty: null }, never);
+      await executions.start(id, { executionId, command, stdin: false, tty: null }, neverAborts);
       await eventually('it runs', async () => (await left(id)).length === 2);
     };
     await start('killed');

@@ -3,6 +3,7 @@ import { buffer } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { AnyFailure } from '../../../../src/domain/failure.ts';
 import { sentenceOfFailure } from '../../../../src/adapters/shared/failure-sentences.ts';
+import { neverAborts } from '../../../../src/ports/abort-signals.ts';
 import { finish, readTar, tarOf } from '../../../contracts/sandbox-runtime-streams.ts';
 import { describeWithDocker } from '../../../support/docker.ts';
 import { shell } from '../../../support/sandbox-programs.ts';
@@ -12,7 +13,6 @@ import { descendantsOf } from './processes.ts';
 import { launchOf } from './programs.ts';
 import { createSshd, whyNoSshd, type Sshd } from './sshd.ts';
 
-const never = new AbortController().signal;
 const idle = shell('exec sleep 100000');
 const patience = 180_000;
 const absent = await whyNoSshd();
@@ -47,7 +47,7 @@ describeWithDocker('A Docker engine', () => {
       runtime.subscribe((id) => woken.add(id));
       const [launch, crashes] = [launchOf(idle), launchOf(idle)];
       for (const one of [launch, crashes]) {
-        expect(await runtime.start(one, () => {}, never)).toMatchObject({
+        expect(await runtime.start(one, () => {}, neverAborts)).toMatchObject({
           state: 'running',
           exposedUrls: [{ url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/) }],
         });
@@ -55,30 +55,30 @@ describeWithDocker('A Docker engine', () => {
       const { id } = launch;
 
       const bytes = Uint8Array.from({ length: 300_007 }, (_, index) => (index * 7919) % 256);
-      await runtime.putFiles(id, '/workspace/given', tarOf([[{ name: 'deep/binary', mode: 0o640 }, bytes]]), never);
-      const copying = await runtime.execute(id, { command: ['tee', 'copy'], workingDir: '/workspace/given' }, never);
+      await runtime.putFiles(id, '/workspace/given', tarOf([[{ name: 'deep/binary', mode: 0o640 }, bytes]]), neverAborts);
+      const copying = await runtime.execute(id, { command: ['tee', 'copy'], workingDir: '/workspace/given' }, neverAborts);
       const copied = buffer(copying.stdout);
       const writer = copying.stdin.getWriter();
       await writer.write(bytes);
       await writer.close();
       expect(Buffer.from(bytes).equals(await copied)).toBe(true);
       expect(await copying.exited).toBe(0);
-      const found = await readTar(await runtime.getFiles(id, '/workspace/given', never));
+      const found = await readTar(await runtime.getFiles(id, '/workspace/given', neverAborts));
       for (const name of ['given/deep/binary', 'given/copy']) expect(found.get(name)?.content.equals(Buffer.from(bytes))).toBe(true);
 
-      const held = await runtime.execute(id, { command: ['sleep', '100000'] }, never);
+      const held = await runtime.execute(id, { command: ['sleep', '100000'] }, neverAborts);
       expect(await runtime.freeze(id)).toMatchObject({ state: 'frozen' });
-      expect(await runtime.resume(launch, never)).toMatchObject({ state: 'running' });
+      expect(await runtime.resume(launch, neverAborts)).toMatchObject({ state: 'running' });
       const refused = expect(held.stdin.getWriter().write(new Uint8Array(2 ** 26))).rejects.toThrow();
       await held.kill();
       await refused;
-      expect(await finish(await runtime.execute(id, { command: shell('echo out; echo err >&2; exit 7') }, never))).toEqual({
+      expect(await finish(await runtime.execute(id, { command: shell('echo out; echo err >&2; exit 7') }, neverAborts))).toEqual({
         out: 'out\n',
         err: 'err\n',
         code: 7,
       });
       expect(await runtime.stop(id)).toMatchObject({ state: 'stopped' });
-      expect(await runtime.resume(launch, never)).toMatchObject({ state: 'running' });
+      expect(await runtime.resume(launch, neverAborts)).toMatchObject({ state: 'running' });
 
       await engine.crash(crashes.id);
       await until(() => [...woken], (ids) => ids.includes(crashes.id));
@@ -93,7 +93,7 @@ describeWithDocker('A Docker engine', () => {
     test('answers 20 calls at once', { timeout: patience }, async () => {
       const runtime = engine.open({ env });
       const launch = launchOf(idle);
-      await runtime.start(launch, () => {}, never);
+      await runtime.start(launch, () => {}, neverAborts);
       const told = await Promise.all(Array.from({ length: 20 }, () => runtime.inspect(launch.id)));
       expect(new Set(told.map(({ state }) => state))).toEqual(new Set(['running']));
     });
@@ -131,8 +131,8 @@ describeWithDocker('A Docker engine', () => {
       const woken = new Set<string>();
       runtime.subscribe((id) => woken.add(id));
       const [removed, untouched, later] = [launchOf(idle), launchOf(idle), launchOf(idle)];
-      for (const launch of [removed, untouched, later]) await runtime.start(launch, () => {}, never);
-      const execution = await runtime.execute(untouched.id, { command: shell('cat; exit 9') }, never);
+      for (const launch of [removed, untouched, later]) await runtime.start(launch, () => {}, neverAborts);
+      const execution = await runtime.execute(untouched.id, { command: shell('cat; exit 9') }, neverAborts);
       await sshd.kill();
       await expect(runtime.inspect(removed.id)).rejects.toMatchObject({ code: 'runtime_unavailable' });
       await engine.container(removed.id).remove({ force: true });

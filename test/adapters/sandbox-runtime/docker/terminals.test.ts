@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterAll, afterEach, expect, test } from 'vitest';
-import { never } from '../../../contracts/sandbox-runtime-harness.ts';
+import { neverAborts } from '../../../../src/ports/abort-signals.ts';
 import { describeWithDocker, images } from '../../../support/docker.ts';
 import { shell } from '../../../support/sandbox-programs.ts';
 import { createEngine } from './engine.ts';
@@ -16,16 +16,16 @@ describeWithDocker('Terminals in Docker containers', () => {
     const runtime = engine.open();
     const { executions } = runtime;
     const launch = launchOf(shell('exec sleep 100000'), { ports: [], image: images.debian });
-    const { state } = await runtime.start(launch, () => {}, never);
+    const { state } = await runtime.start(launch, () => {}, neverAborts);
     assert.equal(state, 'running');
     const start = { executionId: 'exec-1', command: ['bash'], stdin: true, tty: { cols: 200, rows: 24 }, env };
-    await executions.start(launch.id, start, never);
-    const output = await executions.output(launch.id, 'exec-1', { stream: 'stdout', after: 0, follow: true }, never);
+    await executions.start(launch.id, start, neverAborts);
+    const output = await executions.output(launch.id, 'exec-1', { stream: 'stdout', after: 0, follow: true }, neverAborts);
     const decoder = new TextDecoder();
     let shown = '';
     for await (const part of output) {
       // The first output is the prompt.
-      if (shown === '') await executions.write(launch.id, 'exec-1', new Blob([`${line}\rexit\r`]).stream(), false, never);
+      if (shown === '') await executions.write(launch.id, 'exec-1', new Blob([`${line}\rexit\r`]).stream(), false, neverAborts);
       shown += decoder.decode(part, { stream: true });
     }
     return shown;

@@ -2,8 +2,8 @@ import { basename } from 'node:path';
 import { afterAll, afterEach, expect, test, vi } from 'vitest';
 import { ContainerCommands, keptFolder } from '../../../../src/adapters/sandbox-runtime/docker/container-commands.ts';
 import { DockerExecutionHost } from '../../../../src/adapters/sandbox-runtime/docker/execution-host.ts';
+import { neverAborts } from '../../../../src/ports/abort-signals.ts';
 import type { SandboxLaunch, SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
-import { never } from '../../../contracts/sandbox-runtime-harness.ts';
 import { describeWithDocker } from '../../../support/docker.ts';
 import { until } from '../../../support/until.ts';
 import { createEngine } from './engine.ts';
@@ -15,7 +15,7 @@ async function resume(runtime: SandboxRuntime, launch: SandboxLaunch): Promise<s
   const finishing = vi.spyOn(DockerExecutionHost.prototype, 'finishRemovals');
   scripts.mockClear();
   finishing.mockClear();
-  await runtime.resume(launch, never);
+  await runtime.resume(launch, neverAborts);
   await until(() => finishing.mock.results, (results) => results.length > 0);
   await finishing.mock.results[0]?.value;
   const commands = scripts.mock.calls.map(([, command]) => command).filter((command) => command.includes('skep-remove'));
@@ -23,8 +23,8 @@ async function resume(runtime: SandboxRuntime, launch: SandboxLaunch): Promise<s
 }
 
 async function frozenWith(runtime: SandboxRuntime, launch: SandboxLaunch, executionId: string): Promise<void> {
-  await runtime.start(launch, () => {}, never);
-  await runtime.executions.start(launch.id, { executionId, command: ['sleep', '100000'], stdin: false, tty: null }, never);
+  await runtime.start(launch, () => {}, neverAborts);
+  await runtime.executions.start(launch.id, { executionId, command: ['sleep', '100000'], stdin: false, tty: null }, neverAborts);
   await runtime.freeze(launch.id);
 }
 
@@ -54,9 +54,9 @@ describeWithDocker('The removal of an execution in a frozen Docker sandbox', () 
     await frozenWith(runtime, launch, 'same');
     await runtime.executions.remove(launch.id, 'same');
     vi.spyOn(DockerExecutionHost.prototype, 'finishRemovals').mockRejectedValueOnce(new Error('the engine does not answer'));
-    await runtime.resume(launch, never);
+    await runtime.resume(launch, neverAborts);
     await runtime.executions.remove(launch.id, 'same');
-    await runtime.executions.start(launch.id, { executionId: 'same', command: ['sleep', '100000'], stdin: false, tty: null }, never);
+    await runtime.executions.start(launch.id, { executionId: 'same', command: ['sleep', '100000'], stdin: false, tty: null }, neverAborts);
     await runtime.freeze(launch.id);
     expect(await resume(runtime, launch)).toEqual([]);
     expect(await runtime.executions.state(launch.id, 'same')).toMatchObject({ status: 'running' });

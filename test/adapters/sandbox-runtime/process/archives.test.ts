@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { unpackBelow } from '../../../../src/adapters/sandbox-runtime/process/archives.ts';
 import { tarEntries } from '../../../../src/adapters/sandbox-runtime/tar.ts';
 import { tarEnd, tarEntry } from '../../../../src/adapters/shared/packed-tar.ts';
-import { never } from '../../../contracts/sandbox-runtime-harness.ts';
+import { neverAborts } from '../../../../src/ports/abort-signals.ts';
 import { tarOf, type TarItem } from '../../../contracts/sandbox-runtime-streams.ts';
 
 async function* archive(): AsyncGenerator<Uint8Array> {
@@ -25,7 +25,7 @@ test.runIf(process.platform === 'linux')('a folder whose name is not UTF-8 is no
   const top = await twoFolders();
   await symlink('../outside', join(top, 'workspace/\uFFFD'));
 
-  await unpackBelow(join(top, 'workspace'), tarEntries(ReadableStream.from(archive()), never));
+  await unpackBelow(join(top, 'workspace'), tarEntries(ReadableStream.from(archive()), neverAborts));
   expect(await readdir(join(top, 'outside'))).toEqual([]);
   const folder = Buffer.concat([Buffer.from(join(top, 'workspace/')), Buffer.from([0xe9])]);
   expect(await readdir(folder)).toEqual(['file']);
@@ -44,7 +44,7 @@ test('no mode or time of a directory outside is changed if an entry names a link
     [[{ name: 'own', type: 'symlink', linkname: '../outside' }], [{ name: 'own', ...open }]],
   ];
   for (const items of archives) {
-    await expect(unpackBelow(join(top, 'workspace'), tarEntries(tarOf(items), never))).rejects.toThrow('leads through the link');
+    await expect(unpackBelow(join(top, 'workspace'), tarEntries(tarOf(items), neverAborts))).rejects.toThrow('leads through the link');
   }
   const after = await Promise.all([stat(outside), stat(join(outside, 'below'))]);
   expect(after.map(({ mode, mtimeMs }) => [mode, mtimeMs])).toEqual(before.map(({ mode, mtimeMs }) => [mode, mtimeMs]));
@@ -53,6 +53,6 @@ test('no mode or time of a directory outside is changed if an entry names a link
 test('a directory is refused if its path is too long for the system', async () => {
   const name = Array.from({ length: 16 }, () => 'x'.repeat(254)).join('/');
   const top = await twoFolders();
-  const unpacking = unpackBelow(join(top, 'workspace'), tarEntries(tarOf([[{ name, type: 'directory' }]]), never));
+  const unpacking = unpackBelow(join(top, 'workspace'), tarEntries(tarOf([[{ name, type: 'directory' }]]), neverAborts));
   await expect(unpacking).rejects.toThrow('(ENAMETOOLONG)');
 });

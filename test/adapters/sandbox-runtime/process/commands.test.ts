@@ -5,8 +5,9 @@ import { text as textOf } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, test } from 'vitest';
 import { explained } from '../../../../src/domain/reason.ts';
 import type { SandboxSpec } from '../../../../src/domain/sandbox-spec.ts';
+import { neverAborts } from '../../../../src/ports/abort-signals.ts';
 import type { SandboxLaunch, SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
-import { eventually, never } from '../../../contracts/sandbox-runtime-harness.ts';
+import { eventually } from '../../../contracts/sandbox-runtime-harness.ts';
 import { createHost, isAlive, type Host } from './host.ts';
 import { launchOf, programs } from './programs.ts';
 import { shell } from '../../../support/sandbox-programs.ts';
@@ -24,7 +25,7 @@ afterEach(() => host.close());
 
 async function start(command: readonly string[] | null, changes: Partial<SandboxSpec> = {}): Promise<SandboxLaunch> {
   const launch = launchOf(command, changes);
-  await runtime.start(launch, () => {}, never);
+  await runtime.start(launch, () => {}, neverAborts);
   return launch;
 }
 
@@ -57,9 +58,9 @@ describe('The command of a sandbox', () => {
     const launch = await start(['./run.sh']);
     const script = join(host.root, launch.id, 'workspace', 'run.sh');
     await writeFile(script, '#!/bin/sh\necho here > new\nmv new ran\nexec sleep 1000\n');
-    assert.equal((await runtime.resume(launch, never)).reason?.code, 'command_not_executable');
+    assert.equal((await runtime.resume(launch, neverAborts)).reason?.code, 'command_not_executable');
     await chmod(script, 0o755);
-    assert.equal((await runtime.resume(launch, never)).state, 'running');
+    assert.equal((await runtime.resume(launch, neverAborts)).state, 'running');
     assert.equal(await text(launch.id, 'ran'), 'here\n');
   });
 
@@ -97,7 +98,7 @@ describe('The folder of a sandbox', () => {
     const log = join(host.root, launch.id, 'output.log');
     await eventually('the sandbox is stopped', async () => (await runtime.inspect(launch.id)).state === 'stopped');
     assert.match(await readFile(log, 'utf8'), /^out\nerr\ny\n/);
-    await runtime.resume({ ...launch, spec: { ...launch.spec, command: ['echo', 'again'] } }, never);
+    await runtime.resume({ ...launch, spec: { ...launch.spec, command: ['echo', 'again'] } }, neverAborts);
     await eventually('the sandbox is stopped', async () => (await runtime.inspect(launch.id)).state === 'stopped');
     assert.equal(await readFile(log, 'utf8'), 'again\n');
     assert.match(await readFile(`${log}.old`, 'utf8'), /^out\nerr\ny\n/);
@@ -109,19 +110,19 @@ describe('The folder of a sandbox', () => {
     const ends = () => eventually('the sandbox is stopped', async () => (await runtime.inspect(launch.id)).state === 'stopped');
     const written = Array.from({ length: 40_000 }, (_, index) => `${index + 1}\n`).join('');
     await ends();
-    const reader = (await runtime.logs(launch.id, {}, never)).getReader();
+    const reader = (await runtime.logs(launch.id, {}, neverAborts)).getReader();
     let read = '';
     for (let isCut = false; ; isCut = true) {
       const { value } = await reader.read();
       if (value === undefined) break;
       read += Buffer.from(value).toString();
       if (isCut) continue;
-      await runtime.resume({ ...launch, spec: { ...launch.spec, command: ['echo', 'again'] } }, never);
+      await runtime.resume({ ...launch, spec: { ...launch.spec, command: ['echo', 'again'] } }, neverAborts);
       await ends();
     }
     assert.equal(read, written);
-    assert.equal(await textOf(await runtime.logs(launch.id, {}, never)), `${written}again\n`);
-    assert.equal(await textOf(await runtime.logs(launch.id, { tailBytes: 12 }, never)), '40000\nagain\n');
+    assert.equal(await textOf(await runtime.logs(launch.id, {}, neverAborts)), `${written}again\n`);
+    assert.equal(await textOf(await runtime.logs(launch.id, { tailBytes: 12 }, neverAborts)), '40000\nagain\n');
   });
 
   test.each([
@@ -140,8 +141,8 @@ describe('The folder of a sandbox', () => {
     assert.deepEqual(await runtime.list(), []);
     for (const id of ['..', '.', '', '.trash', 'UPPER', 'a/b', 'a_b', '-a', 'a-', 'a'.repeat(64), 'a\0b']) {
       const launch = { ...launchOf(programs.exits), id };
-      assert.equal((await runtime.start(launch, () => {}, never)).state, 'absent');
-      assert.equal((await runtime.resume(launch, never)).state, 'absent');
+      assert.equal((await runtime.start(launch, () => {}, neverAborts)).state, 'absent');
+      assert.equal((await runtime.resume(launch, neverAborts)).state, 'absent');
       assert.equal((await runtime.inspect(id)).state, 'absent');
       assert.equal((await runtime.stop(id)).state, 'absent');
       await runtime.remove(id);
@@ -155,7 +156,7 @@ test('an invalid root folder makes calls fail with runtime_unavailable', async (
   await writeFile(join(host.root, 'file'), '');
   const broken = host.open({ root });
   await assert.rejects(broken.list(), { code: 'runtime_unavailable' });
-  await assert.rejects(broken.start(launchOf(programs.counts), () => {}, never), { code: 'runtime_unavailable' });
+  await assert.rejects(broken.start(launchOf(programs.counts), () => {}, neverAborts), { code: 'runtime_unavailable' });
   const check = await broken.check();
   assert.equal(check.ok, false);
   assert.equal(check.detail.includes(host.root), false);

@@ -4,7 +4,8 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, test } from 'vitest';
-import { eventually, never } from '../../../contracts/sandbox-runtime-harness.ts';
+import { neverAborts } from '../../../../src/ports/abort-signals.ts';
+import { eventually } from '../../../contracts/sandbox-runtime-harness.ts';
 import { printedSeed, seeded } from '../../../support/seeded.ts';
 import { createHost, isAlive, type Host } from './host.ts';
 import { launchOf, programs } from './programs.ts';
@@ -79,14 +80,14 @@ test('kill -9 of Skep at random moments loses no sandbox, and starts no process 
         continue;
       }
       const before = found.get(id) ?? 'absent';
-      const { state } = await runtime.start(launch, () => {}, never);
+      const { state } = await runtime.start(launch, () => {}, neverAborts);
       // What was asked to stop may do so meanwhile.
       const isStopping = before === 'running' && state === 'stopped' && stops(id);
       if (!isStopping) assert.equal(state, before === 'absent' || before === 'created' ? 'running' : before);
       const runs = await host.readFile(id, 'runs');
       // The file is there before the line in it is.
       assert.ok(runs === null || 'run\n'.startsWith(runs), `${id} ran too often`);
-      if (before === 'frozen') assert.equal((await runtime.resume(launch, never)).state, 'running');
+      if (before === 'frozen') assert.equal((await runtime.resume(launch, neverAborts)).state, 'running');
       await runtime.freeze(id);
       await runtime.remove(id);
       assert.deepEqual(await host.leftovers(id), []);
@@ -105,7 +106,7 @@ test('a start that is repeated after kill -9 of Skep runs the command once', asy
     await Promise.all(
       unanswered.map(async (id) => {
         const launch = { ...launchOf(programs.counts), id };
-        assert.equal((await runtime.start(launch, () => {}, never)).state, 'running');
+        assert.equal((await runtime.start(launch, () => {}, neverAborts)).state, 'running');
         await eventually('the program counts', async () => (await host.readFile(id, 'count')) !== null);
         assert.equal(await host.readFile(id, 'runs'), 'run\n');
       }),

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { buffer, text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, test } from 'vitest';
+import { neverAborts } from '../../../../src/ports/abort-signals.ts';
 import type { Execution, SandboxLaunch, SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
-import { eventually, never } from '../../../contracts/sandbox-runtime-harness.ts';
+import { eventually } from '../../../contracts/sandbox-runtime-harness.ts';
 import { finish } from '../../../contracts/sandbox-runtime-streams.ts';
 import { createHost, heldState, isAlive, stateOf, type Host } from './host.ts';
 import { launchOf, programs } from './programs.ts';
@@ -16,13 +17,13 @@ beforeEach(async () => {
   host = await createHost();
   runtime = host.open();
   launch = launchOf(programs.counts);
-  await runtime.start(launch, () => {}, never);
+  await runtime.start(launch, () => {}, neverAborts);
 });
 
 afterEach(() => host.close());
 
 const execute = (script: string, env?: Record<string, string>): Promise<Execution> =>
-  runtime.execute(launch.id, { command: shell(script), ...(env !== undefined && { env }) }, never);
+  runtime.execute(launch.id, { command: shell(script), ...(env !== undefined && { env }) }, neverAborts);
 
 async function pidIn(file: string): Promise<number> {
   await eventually(`${file} is written`, async () => (await host.readFile(launch.id, file))?.endsWith('\n') === true);
@@ -36,16 +37,16 @@ describe.each(['proc', 'ps'] as const)('The environment of a command, with %s', 
       runtime = host.open({ processTable });
       const spec = { ...launch.spec, initialEnv: { GREETING: 'a b=c "d"', PATH: `/first:${process.env['PATH']}`, LINES: 'one\ntwo' } };
       launch = { ...launchOf(programs.counts), spec };
-      await runtime.start(launch, () => {}, never);
+      await runtime.start(launch, () => {}, neverAborts);
       const sandboxes = JSON.parse(
         await text(
-          (await runtime.execute(launch.id, { command: [process.execPath, '-p', 'JSON.stringify(process.env)'] }, never)).stdout,
+          (await runtime.execute(launch.id, { command: [process.execPath, '-p', 'JSON.stringify(process.env)'] }, neverAborts)).stdout,
         ),
       );
       const env = { OWN: 'x', GREETING: 'other', SKEP_SANDBOX_MARK: 'forged', SKEP_SANDBOX_ID: 'forged', SKEP_EXECUTION_MARK: 'forged' };
       const changed = JSON.parse(
         await text(
-          (await runtime.execute(launch.id, { command: [process.execPath, '-p', 'JSON.stringify(process.env)'], env }, never)).stdout,
+          (await runtime.execute(launch.id, { command: [process.execPath, '-p', 'JSON.stringify(process.env)'], env }, neverAborts)).stdout,
         ),
       );
       assert.equal(sandboxes.GREETING, 'a b=c "d"');
@@ -127,7 +128,7 @@ describe('A command in the process runtime', () => {
     const other = host.open();
     await other.freeze(launch.id);
     assert.match((await stateOf(pid)) ?? '', heldState);
-    await other.resume(launch, never);
+    await other.resume(launch, neverAborts);
     await eventually('the command continues', async () => (await stateOf(pid)) === 'S');
     await other.stop(launch.id);
     assert.ok(Number(await execution.exited) > 128);
@@ -136,7 +137,7 @@ describe('A command in the process runtime', () => {
   test('does not run on if it starts during a freeze or a stop', async () => {
     const other = host.open();
     for (const move of ['freeze', 'stop', 'freeze', 'stop', 'freeze', 'stop'] as const) {
-      await other.resume(launch, never);
+      await other.resume(launch, neverAborts);
       const begun = Array.from({ length: 5 }, () => execute('exec sleep 1000').then(({ exited }) => exited, () => null));
       await other[move](launch.id);
       const held = async (): Promise<boolean> => {

@@ -8,8 +8,8 @@ import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { afterEach, beforeEach, describe, test } from 'vitest';
 import { isFailureOf } from '../../../../src/domain/failure.ts';
+import { neverAborts } from '../../../../src/ports/abort-signals.ts';
 import type { SandboxLaunch, SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
-import { never } from '../../../contracts/sandbox-runtime-harness.ts';
 import { readTar, tarOf, type TarItem } from '../../../contracts/sandbox-runtime-streams.ts';
 import { requireNamesInBytes, requireNoWayThroughLinks } from '../names-in-bytes.ts';
 import { createHost, type Host } from './host.ts';
@@ -24,7 +24,7 @@ let workspace: string;
 async function start(command: readonly string[]): Promise<void> {
   launch = launchOf(command);
   workspace = join(host.root, launch.id, 'workspace');
-  await runtime.start(launch, () => {}, never);
+  await runtime.start(launch, () => {}, neverAborts);
 }
 
 beforeEach(async () => {
@@ -35,7 +35,7 @@ beforeEach(async () => {
 
 afterEach(() => host.close());
 
-const put = (items: Iterable<TarItem>, directory = '/workspace', signal = never): Promise<void> =>
+const put = (items: Iterable<TarItem>, directory = '/workspace', signal = neverAborts): Promise<void> =>
   runtime.putFiles(launch.id, directory, tarOf(items), signal);
 const isRefused = (error: unknown): boolean => isFailureOf(error, 'invalid_request');
 
@@ -48,13 +48,13 @@ describe('A path in the process runtime', () => {
   test("must be in the spec's working directory, or in the actual workspace folder", async () => {
     await put([[{ name: 'a' }, 'one']], '/workspace/below');
     await put([[{ name: 'b' }, 'two']], join(workspace, 'below'));
-    const found = await readTar(await runtime.getFiles(launch.id, join(workspace, 'below'), never));
+    const found = await readTar(await runtime.getFiles(launch.id, join(workspace, 'below'), neverAborts));
     assert.deepEqual([...found.keys()], ['below', 'below/a', 'below/b']);
     const own = ['launches', 'home'].map((name) => join(host.root, launch.id, name));
     for (const path of ['/etc', host.root, ...own, '/workspaces']) {
       await assert.rejects(put([[{ name: 'a' }, 'one']], path), isRefused, path);
-      await assert.rejects(runtime.getFiles(launch.id, path, never), isRefused, path);
-      await assert.rejects(runtime.files.stat(launch.id, path, true, never), isRefused, path);
+      await assert.rejects(runtime.getFiles(launch.id, path, neverAborts), isRefused, path);
+      await assert.rejects(runtime.files.stat(launch.id, path, true, neverAborts), isRefused, path);
     }
   });
 
@@ -64,9 +64,9 @@ describe('A path in the process runtime', () => {
     await symlink(join(host.root, 'elsewhere'), join(workspace, 'link'));
     await assert.rejects(put([[{ name: 'a' }, 'one']], '/workspace/link'), isRefused);
     await assert.rejects(put([[{ name: 'a' }, 'one']], '/workspace/link/below'), isRefused);
-    await assert.rejects(runtime.getFiles(launch.id, '/workspace/link/secret', never), (error) => isFailureOf(error, 'file_not_found'));
+    await assert.rejects(runtime.getFiles(launch.id, '/workspace/link/secret', neverAborts), (error) => isFailureOf(error, 'file_not_found'));
     assert.deepEqual(await readdir(join(host.root, 'elsewhere')), ['secret']);
-    const [entry] = (await readTar(await runtime.getFiles(launch.id, '/workspace/link', never))).values();
+    const [entry] = (await readTar(await runtime.getFiles(launch.id, '/workspace/link', neverAborts))).values();
     assert.equal(entry?.header.type, 'symlink');
   });
 
@@ -77,10 +77,10 @@ describe('A path in the process runtime', () => {
     await mkdir(Buffer.concat([Buffer.from(`${workspace}/`), odd]));
     await symlink(odd, join(workspace, 'link'));
     await symlink(join(host.root, 'elsewhere'), join(workspace, odd.toString()));
-    const found = runtime.files.stat(launch.id, '/workspace/link/secret', true, never);
+    const found = runtime.files.stat(launch.id, '/workspace/link/secret', true, neverAborts);
     await assert.rejects(found, (error) => isFailureOf(error, 'file_not_found'));
-    await runtime.files.write(launch.id, '/workspace/link/own', ReadableStream.from([Buffer.from('own')]), {}, never);
-    assert.equal((await runtime.files.stat(launch.id, '/workspace/link/own', true, never)).size, 3);
+    await runtime.files.write(launch.id, '/workspace/link/own', ReadableStream.from([Buffer.from('own')]), {}, neverAborts);
+    assert.equal((await runtime.files.stat(launch.id, '/workspace/link/own', true, neverAborts)).size, 3);
     assert.deepEqual(await readdir(join(host.root, 'elsewhere')), ['secret']);
   });
 
@@ -89,8 +89,8 @@ describe('A path in the process runtime', () => {
     await rename(workspace, `${workspace}-before`);
     await symlink(join(host.root, 'elsewhere'), workspace);
     await assert.rejects(put([[{ name: 'a' }, 'one']]));
-    await assert.rejects(runtime.getFiles(launch.id, '/workspace', never));
-    await assert.rejects(runtime.files.makeDirectory(launch.id, '/workspace/a', never));
+    await assert.rejects(runtime.getFiles(launch.id, '/workspace', neverAborts));
+    await assert.rejects(runtime.files.makeDirectory(launch.id, '/workspace/a', neverAborts));
     assert.deepEqual(await readdir(join(host.root, 'elsewhere')), []);
   });
 });
@@ -98,7 +98,7 @@ describe('A path in the process runtime', () => {
 test('A pipe is not replaced by a write', async () => {
   const path = join(workspace, 'pipe');
   await once(spawn('mkfifo', [path]), 'close');
-  await assert.rejects(runtime.files.write(launch.id, path, ReadableStream.from([]), {}, never), (error) =>
+  await assert.rejects(runtime.files.write(launch.id, path, ReadableStream.from([]), {}, neverAborts), (error) =>
     isFailureOf(error, 'wrong_file_type') && error.context.fileType === 'other');
   assert.equal((await lstat(path)).isFIFO(), true);
 });
@@ -107,7 +107,7 @@ describe('Unpacking an archive', () => {
   test('keeps the old file if the archive breaks off in the new one', async () => {
     await put([[{ name: 'kept' }, 'old']]);
     const cut = (await buffer(tarOf([[{ name: 'kept' }, Buffer.alloc(5_000)]]))).subarray(0, 2_000);
-    await assert.rejects(runtime.putFiles(launch.id, '/workspace', ReadableStream.from([cut]), never), isRefused);
+    await assert.rejects(runtime.putFiles(launch.id, '/workspace', ReadableStream.from([cut]), neverAborts), isRefused);
     assert.equal(await readFile(join(workspace, 'kept'), 'utf8'), 'old');
     assert.deepEqual((await readdir(workspace)).filter((name) => name.startsWith('.skep-')), []);
   });
@@ -161,16 +161,16 @@ describe('Many or large files', () => {
         yield block;
       }
     };
-    await runtime.putFiles(launch.id, '/workspace', bigFile('big', size, blocks()), never);
+    await runtime.putFiles(launch.id, '/workspace', bigFile('big', size, blocks()), neverAborts);
     assert.ok(ahead < 16 * block.length, String(ahead));
     let bytes = 0;
-    for await (const chunk of await runtime.getFiles(launch.id, '/workspace/big', never)) bytes += chunk.byteLength;
+    for await (const chunk of await runtime.getFiles(launch.id, '/workspace/big', neverAborts)) bytes += chunk.byteLength;
     assert.equal(bytes, size + 512 + 1024);
   });
 
   test('are written and read back if there are 10,000', async () => {
     await put(Array.from({ length: 10_000 }, (_, n): TarItem => [{ name: `${n % 100}/${n}` }, `content ${n}`]));
-    const found = await readTar(await runtime.getFiles(launch.id, '/workspace', never));
+    const found = await readTar(await runtime.getFiles(launch.id, '/workspace', neverAborts));
     assert.equal([...found.values()].filter(({ content }) => content.toString().startsWith('content ')).length, 10_000);
   });
 });
@@ -180,10 +180,10 @@ test('A tree is refused if a path in it is too long for the system', async () =>
   const half = join(workspace, ...Array.from({ length: 9 }, () => name));
   await mkdir(half, { recursive: true });
   const script = 'cp -R "$0" second && mv second "$1/second"';
-  const execution = await runtime.execute(launch.id, { command: [...shell(script), name, half] }, never);
+  const execution = await runtime.execute(launch.id, { command: [...shell(script), name, half] }, neverAborts);
   assert.equal(await execution.exited, 0);
-  await assert.rejects(readTar(await runtime.getFiles(launch.id, '/workspace', never)), isRefused);
-  const listed = (path: string, depth: number) => Readable.from(runtime.files.list(launch.id, path, depth, never)).toArray();
+  await assert.rejects(readTar(await runtime.getFiles(launch.id, '/workspace', neverAborts)), isRefused);
+  const listed = (path: string, depth: number) => Readable.from(runtime.files.list(launch.id, path, depth, neverAborts)).toArray();
   await assert.rejects(listed('/workspace', 32), isRefused);
   assert.equal((await listed(`/workspace/${name}`, 10)).length, 10);
   // Without the last part, the path is short enough to be removed.
@@ -192,7 +192,7 @@ test('A tree is refused if a path in it is too long for the system', async () =>
 
 test('closing the runtime ends a running read with an error', async () => {
   await put([[{ name: 'big' }, Buffer.alloc(2 ** 22)]]);
-  const reader = (await runtime.getFiles(launch.id, '/workspace', never)).getReader();
+  const reader = (await runtime.getFiles(launch.id, '/workspace', neverAborts)).getReader();
   assert.equal((await reader.read()).done, false);
   await runtime.close();
   await assert.rejects(async () => {
@@ -202,9 +202,9 @@ test('closing the runtime ends a running read with an error', async () => {
 
 test('an archive of a directory leaves out FIFOs', async () => {
   const script = 'mkdir odd && mkfifo odd/pipe && echo text > odd/text';
-  const execution = await runtime.execute(launch.id, { command: shell(script) }, never);
+  const execution = await runtime.execute(launch.id, { command: shell(script) }, neverAborts);
   assert.equal(await execution.exited, 0);
-  assert.deepEqual([...(await readTar(await runtime.getFiles(launch.id, '/workspace/odd', never))).keys()], ['odd', 'odd/text']);
+  assert.deepEqual([...(await readTar(await runtime.getFiles(launch.id, '/workspace/odd', neverAborts))).keys()], ['odd', 'odd/text']);
   assert.ok((await lstat(join(workspace, 'odd/pipe'))).isFIFO());
   await rm(join(workspace, 'odd'), { recursive: true });
 });
@@ -213,13 +213,13 @@ test('names and targets that are not UTF-8 are in an archive as they are, and co
   const script = String.raw`d=$(printf 'odd/d\377') && mkdir -p "$d" && dd if=/dev/urandom of="$d/$(printf 'f\376')" bs=65536 count=1 &&
     sync "$d"/* && ln -s "$(printf 't\375')" odd/link`;
   const { diskBytes: before } = await runtime.usage(launch.id);
-  const execution = await runtime.execute(launch.id, { command: shell(script) }, never);
+  const execution = await runtime.execute(launch.id, { command: shell(script) }, neverAborts);
   assert.equal(await execution.exited, 0);
   assert.ok(Number((await runtime.usage(launch.id)).diskBytes) - Number(before) >= 65_536);
   const unpacked = join(host.root, 'unpacked');
   await mkdir(unpacked);
   const tar = spawn('tar', ['x', '-C', unpacked], { stdio: ['pipe', 'inherit', 'inherit'] });
-  await pipeline(await runtime.getFiles(launch.id, '/workspace/odd', never), tar.stdin);
+  await pipeline(await runtime.getFiles(launch.id, '/workspace/odd', neverAborts), tar.stdin);
   if (tar.exitCode === null) await once(tar, 'exit');
   const names = await readdir(join(unpacked, 'odd'), { recursive: true, encoding: 'latin1' });
   assert.deepEqual(names.toSorted(), ['d\u{FF}', 'd\u{FF}/f\u{FE}', 'link']);

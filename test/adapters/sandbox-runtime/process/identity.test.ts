@@ -5,8 +5,9 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, test } from 'vitest';
+import { neverAborts } from '../../../../src/ports/abort-signals.ts';
 import type { SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
-import { eventually, never } from '../../../contracts/sandbox-runtime-harness.ts';
+import { eventually } from '../../../contracts/sandbox-runtime-harness.ts';
 import { createHost, heldState, isAlive, kill, stateOf, type Host } from './host.ts';
 import { launchOf, programs } from './programs.ts';
 import { shell } from '../../../support/sandbox-programs.ts';
@@ -57,7 +58,7 @@ async function assertUntouched(id: string, pid: number): Promise<void> {
   assert.equal((await runtime.freeze(id)).state, 'stopped');
   assert.equal(await stateOf(pid), 'S');
   assert.equal((await runtime.stop(id)).state, 'stopped');
-  assert.equal((await runtime.start(launch, () => {}, never)).state, 'stopped');
+  assert.equal((await runtime.start(launch, () => {}, neverAborts)).state, 'stopped');
   assert.deepEqual((await runtime.list()).map(({ state }) => state), ['stopped']);
   await runtime.remove(id);
   assert.equal(await stateOf(pid), 'S');
@@ -111,7 +112,7 @@ async function memberOf(group: number): Promise<number> {
 describe('A process of a sandbox', () => {
   test('still belongs to the sandbox after its leader was killed', async () => {
     const launch = launchOf(programs.counts);
-    await runtime.start(launch, () => {}, never);
+    await runtime.start(launch, () => {}, neverAborts);
     await eventually('the program counts', async () => (await host.readFile(launch.id, 'count')) !== null);
     process.kill(await host.leader(launch.id), 'SIGKILL');
     await eventually('the leader ends', async () => !(await isAlive(await host.leader(launch.id))));
@@ -123,14 +124,14 @@ describe('A process of a sandbox', () => {
     const held = await host.processes(launch.id);
     assert.ok(held.length > 0);
     for (const pid of held) assert.match((await stateOf(pid)) ?? '', heldState);
-    assert.equal((await runtime.resume(launch, never)).state, 'running');
+    assert.equal((await runtime.resume(launch, neverAborts)).state, 'running');
     assert.equal((await runtime.stop(launch.id)).state, 'stopped');
     assert.deepEqual(await host.processes(launch.id), []);
   });
 
   test('keeps the sandbox running until it ends, and listeners are notified', async () => {
     const launch = launchOf(programs.counts);
-    await runtime.start(launch, () => {}, never);
+    await runtime.start(launch, () => {}, neverAborts);
     await eventually('the program counts', async () => (await host.readFile(launch.id, 'count')) !== null);
     const woken: string[] = [];
     runtime.subscribe((id) => woken.push(id));

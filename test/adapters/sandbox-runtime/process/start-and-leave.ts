@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { createProcessRuntime } from '../../../../src/adapters/sandbox-runtime/process/index.ts';
+import { neverAborts } from '../../../../src/ports/abort-signals.ts';
 import type { SandboxLaunch } from '../../../../src/ports/sandbox-runtime.ts';
 import type { Host } from './host.ts';
 
@@ -12,5 +13,5 @@ export async function startAndLeave({ root }: Host, launch: SandboxLaunch): Prom
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const [, , root = '', launch = ''] = process.argv;
-  await createProcessRuntime({ root }).start(JSON.parse(launch), () => {}, new AbortController().signal);
+  await createProcessRuntime({ root }).start(JSON.parse(launch), () => {}, neverAborts);
 }

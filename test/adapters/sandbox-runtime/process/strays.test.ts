@@ -3,8 +3,9 @@ import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, test, vi } from 'vitest';
 import { isFailureOf } from '../../../../src/domain/failure.ts';
+import { neverAborts } from '../../../../src/ports/abort-signals.ts';
 import type { SandboxLaunch, SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
-import { eventually, never } from '../../../contracts/sandbox-runtime-harness.ts';
+import { eventually } from '../../../contracts/sandbox-runtime-harness.ts';
 import { finish } from '../../../contracts/sandbox-runtime-streams.ts';
 import { createHost, heldState, isAlive, stateOf, type Host } from './host.ts';
 import { launchOf, programs } from './programs.ts';
@@ -23,7 +24,7 @@ afterEach(() => host.close());
 
 async function start(script: string): Promise<SandboxLaunch> {
   const launch = launchOf(shell(script));
-  assert.notEqual((await runtime.start(launch, () => {}, never)).state, 'absent');
+  assert.notEqual((await runtime.start(launch, () => {}, neverAborts)).state, 'absent');
   return launch;
 }
 
@@ -54,7 +55,7 @@ describe('A process that SIGSTOP does not stop', () => {
     assert.ok(isFailureOf(refused, 'runtime_unavailable') && refused.context.reason.code === 'freeze_refused');
     await eventually('the leader continues', async () => (await stateOf(leader)) === 'S');
     vi.restoreAllMocks();
-    assert.equal((await finish(await runtime.execute(launch.id, { command: ['true'] }, never))).code, 0);
+    assert.equal((await finish(await runtime.execute(launch.id, { command: ['true'] }, neverAborts))).code, 0);
     assert.equal((await runtime.freeze(launch.id)).state, 'frozen');
   });
 });
@@ -65,7 +66,7 @@ describe.each(Object.entries(escapes))('%s', (_, script) => {
     const stray = await pidIn(launch.id, 'stray');
     await runtime.freeze(launch.id);
     assert.match((await stateOf(stray)) ?? '', heldState);
-    await runtime.resume(launch, never);
+    await runtime.resume(launch, neverAborts);
     await eventually('the process continues', async () => (await stateOf(stray)) === 'S');
     await runtime.stop(launch.id);
     assert.equal(await isAlive(stray), false);
@@ -101,7 +102,7 @@ describe('A sandbox that forks all the time', () => {
       const states = await Promise.all(held.map(stateOf));
       for (const state of states) assert.match(state ?? '', heldState);
       assert.deepEqual(await host.processes(launch.id), held);
-      assert.equal((await runtime.resume(launch, never)).state, 'running');
+      assert.equal((await runtime.resume(launch, neverAborts)).state, 'running');
     }
     await runtime.remove(launch.id);
     assert.deepEqual(await host.leftovers(launch.id), []);
@@ -165,7 +166,7 @@ describe("A process that outlives its sandbox's command", () => {
     const fact = await runtime.inspect(launch.id);
     assert.equal(fact.state, 'running');
     assert.deepEqual(fact.reason, { code: 'main_process_ended', cause: { code: 'process_exited', exitCode: 5, signal: null, program: null } });
-    await runtime.resume(launch, never);
+    await runtime.resume(launch, neverAborts);
     assert.equal(await isAlive(left), false);
     await eventually('the program runs again', async () => (await host.readFile(launch.id, 'runs')) === 'run\nrun\n');
   });
@@ -193,14 +194,14 @@ describe('An interrupted operation', () => {
     assert.equal((await reopened.freeze(launch.id)).state, 'frozen');
     assert.match((await stateOf(stray)) ?? '', heldState);
     await writeFile(join(host.root, launch.id, 'launches', '1.freezing'), '');
-    assert.equal((await reopened.resume(launch, never)).state, 'running');
+    assert.equal((await reopened.resume(launch, neverAborts)).state, 'running');
     assert.notEqual(await stateOf(leader), 'T');
     await eventually('the process continues', async () => (await stateOf(stray)) === 'S');
   });
 
   test('remove: the next runtime completes it', async () => {
     const launch = launchOf(programs.counts);
-    await runtime.start(launch, () => {}, never);
+    await runtime.start(launch, () => {}, neverAborts);
     await runtime.close();
     await rename(join(host.root, launch.id), join(host.root, '.trash', `${launch.id}.half`));
     const reopened = host.open();

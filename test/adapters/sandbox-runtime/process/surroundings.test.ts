@@ -6,8 +6,9 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, test, vi } from 'vitest';
 import { PortReservations } from '../../../../src/adapters/sandbox-runtime/process/port-reservations.ts';
 import type { SandboxSpec } from '../../../../src/domain/sandbox-spec.ts';
+import { neverAborts } from '../../../../src/ports/abort-signals.ts';
 import type { SandboxLaunch, SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
-import { eventually, never } from '../../../contracts/sandbox-runtime-harness.ts';
+import { eventually } from '../../../contracts/sandbox-runtime-harness.ts';
 import { finish } from '../../../contracts/sandbox-runtime-streams.ts';
 import { createHost, type Host } from './host.ts';
 import { launchOf, programs } from './programs.ts';
@@ -27,7 +28,7 @@ async function start(
   command: readonly string[] | null, changes: Partial<SandboxSpec> = {}, secrets: Readonly<Record<string, string>> = {},
 ): Promise<SandboxLaunch> {
   const launch = { ...launchOf(command, changes), secrets };
-  await runtime.start(launch, () => {}, never);
+  await runtime.start(launch, () => {}, neverAborts);
   return launch;
 }
 
@@ -103,7 +104,7 @@ describe("The environment of a sandbox's command", () => {
 });
 
 async function run(id: string, script: string): Promise<string> {
-  const { out, code } = await finish(await runtime.execute(id, { command: shell(script) }, never));
+  const { out, code } = await finish(await runtime.execute(id, { command: shell(script) }, neverAborts));
   assert.equal(code, 0);
   return out;
 }
@@ -116,7 +117,7 @@ describe('The home folder of a sandbox', () => {
     assert.equal((await stat(home)).mode & 0o777, 0o700);
     assert.equal(await run(launch.id, 'cat ~/runs; echo kept > ~/session; pwd'), `run\n${join(host.root, launch.id, 'workspace')}\n`);
     await runtime.stop(launch.id);
-    await runtime.resume(launch, never);
+    await runtime.resume(launch, neverAborts);
     assert.equal(await run(launch.id, 'cat ~/session'), 'kept\n');
     assert.deepEqual(await readdir(join(host.root, launch.id, 'workspace')), []);
   });
@@ -134,13 +135,13 @@ describe('The home folder of a sandbox', () => {
     const launch = launchOf(shell('exec sleep 1000'));
     const [workspace, home] = ['workspace', 'home'].map((name) => join(host.root, launch.id, name));
     assert.ok(workspace !== undefined && home !== undefined);
-    await runtime.start({ ...launch, spec: { ...launch.spec, initialEnv: { HOME: workspace } } }, () => {}, never);
+    await runtime.start({ ...launch, spec: { ...launch.spec, initialEnv: { HOME: workspace } } }, () => {}, neverAborts);
     await rm(home, { recursive: true });
     assert.equal((await runtime.usage(launch.id)).diskBytes, 0);
     assert.equal(await run(launch.id, 'echo x > ~/x; echo ~'), `${home}\n`);
     await runtime.stop(launch.id);
     await rm(home, { recursive: true });
-    await runtime.resume(launch, never);
+    await runtime.resume(launch, neverAborts);
     assert.deepEqual(await readdir(home), []);
     assert.deepEqual(await readdir(workspace), []);
   });
@@ -152,7 +153,7 @@ describe('The ports of sandboxes', () => {
   test('are free and unique for 20 sandboxes that start at once', async () => {
     const other = host.open();
     const launches = Array.from({ length: 20 }, () => launchOf(shell('exec sleep 1000'), three));
-    const facts = await Promise.all(launches.map((launch, n) => (n % 2 ? other : runtime).start(launch, () => {}, never)));
+    const facts = await Promise.all(launches.map((launch, n) => (n % 2 ? other : runtime).start(launch, () => {}, neverAborts)));
     const ports = facts.flatMap(({ exposedUrls }) => exposedUrls.map(({ url }) => Number(new URL(url).port)));
     assert.equal(new Set(ports).size, 60);
     for (const port of ports) {
@@ -168,13 +169,13 @@ describe('The ports of sandboxes', () => {
     const launch = await start(programs.counts, three);
     const before = await hostPorts(launch.id);
     await runtime.stop(launch.id);
-    await runtime.resume(launch, never);
+    await runtime.resume(launch, neverAborts);
     assert.deepEqual(await hostPorts(launch.id), before);
 
     await runtime.stop(launch.id);
     const server = createServer().listen(Number(before[1]), '127.0.0.1');
     await once(server, 'listening');
-    await runtime.resume(launch, never);
+    await runtime.resume(launch, neverAborts);
     const after = await hostPorts(launch.id);
     assert.deepEqual([after[0], after[2]], [before[0], before[2]]);
     assert.notEqual(after[1], before[1]);
