@@ -9,7 +9,7 @@ const minIdleMs = 5 * 60_000;
 async function full(limits: Partial<SandboxLimits>, whenFull: WorldOptions['whenFull'] & string, owners: readonly string[] = ['me', 'me']) {
   const world = createWorld({ limits, whenFull });
   const skep = world.boot();
-  await skep.reconciler.start();
+  await skep.sweeper.start();
   const ids: string[] = [];
   for (const owner of owners) {
     world.clock.advance(10);

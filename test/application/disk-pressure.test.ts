@@ -15,7 +15,7 @@ async function world(options: WorldOptions = {}) {
   const created = createWorld({ specs: [spec, kept, warm], ...options });
   const skep = created.boot();
   created.engine.disk = used(90);
-  await skep.reconciler.start();
+  await skep.sweeper.start();
   const { sandboxes, store, clock, engine } = { ...created, ...skep };
   /** Starts `count` sandboxes and stops them, one minute apart. */
   const stopped = async (count: number, specId = 'plain'): Promise<string[]> => {
@@ -36,7 +36,7 @@ async function world(options: WorldOptions = {}) {
   };
   /** Lets one sweep pass. */
   const sweep = async (): Promise<void> => {
-    await skep.reconciler.sweep();
+    await skep.sweeper.sweep();
     await calm();
   };
   const existing = async () => (await sandboxes.search('me', {}, { after: null, limit: 100 })).items.map(({ id }) => id).toReversed();
@@ -85,12 +85,12 @@ describe('under disk pressure', () => {
   });
 
   test('two sweeps at once in two processes delete no more than one sweep', async () => {
-    const { boot, reconciler, engine, stopped, rests, existing } = await world(withoutPools);
+    const { boot, sweeper, engine, stopped, rests, existing } = await world(withoutPools);
     const ids = await stopped(6);
     await rests();
     const other = boot();
     engine.disk = used(93);
-    await Promise.all([reconciler.sweep(), other.reconciler.sweep()]);
+    await Promise.all([sweeper.sweep(), other.sweeper.sweep()]);
     await calm();
     expect(await existing()).toEqual(ids.slice(3));
   });

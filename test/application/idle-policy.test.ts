@@ -106,12 +106,12 @@ describe('a runtime that cannot freeze', () => {
   });
 
   test('stops a frozen sandbox that was unfrozen outside Skep', async () => {
-    const { engine, sandboxes, reconciler, id, pass } = await running();
+    const { engine, sandboxes, sweeper, id, pass } = await running();
     await sandboxes.pause('me', id);
     expect(await sandboxes.get('me', id)).toMatchObject({ pauseKind: 'freeze' });
     engine.canFreeze = false;
     engine.thawFromOutside(id);
-    await reconciler.sweep();
+    await sweeper.sweep();
     await pass(0);
     expect(await sandboxes.get('me', id)).toMatchObject({ status: 'PAUSED', pauseKind: 'stop' });
     expect(engine.inspect(id).state).toBe('stopped');
@@ -175,12 +175,12 @@ test('a failed removal is retried with back-off', async () => {
 
 describe('changes outside Skep', () => {
   test('an engine restart leaves running and frozen sandboxes PAUSED, and they can be resumed', async () => {
-    const { sandboxes, engine, reconciler, id } = await running();
+    const { sandboxes, engine, sweeper, id } = await running();
     const frozen = await sandboxes.start('me', { specId: null });
     await calm();
     await sandboxes.pause('me', frozen.id, 'freeze');
     engine.restart();
-    await reconciler.sweep();
+    await sweeper.sweep();
     await calm();
     for (const [one, code] of [[id, 'ended_outside'], [frozen.id, 'ended_while_frozen']] as const) {
       const statusReason = { code, cause: { code: 'host_restarted' } };
@@ -191,7 +191,7 @@ describe('changes outside Skep', () => {
   });
 
   test('a sandbox that a person froze is PAUSED, and a sandbox in ERROR keeps its reason', async () => {
-    const { sandboxes, engine, reconciler, id } = await running();
+    const { sandboxes, engine, sweeper, id } = await running();
     engine.freezeFromOutside(id);
     await calm();
     expect(await sandboxes.get('me', id)).toMatchObject({ status: 'PAUSED', pauseKind: 'freeze', statusReason: { code: 'frozen_outside' } });
@@ -199,7 +199,7 @@ describe('changes outside Skep', () => {
     engine.crash(id);
     await calm();
     engine.restart();
-    await reconciler.sweep();
+    await sweeper.sweep();
     await calm();
     expect(await sandboxes.get('me', id)).toMatchObject({ status: 'ERROR', statusReason: { code: 'process_exited', exitCode: 3 } });
   });

@@ -76,7 +76,7 @@ async function play({ batches, stuck }: Scenario, whenFull: WorldOptions['whenFu
   const boot = async (isChanged = false): Promise<void> => {
     const process = world.boot(isChanged ? changed : specs);
     processes.push(process);
-    await Promise.race([process.reconciler.start(), process.mortal.died]);
+    await Promise.race([process.sweeper.start(), process.mortal.died]);
   };
   const ids: { readonly id: string; readonly owner: string }[] = [];
   const deleted = new Set<string>();
@@ -161,7 +161,7 @@ async function play({ batches, stuck }: Scenario, whenFull: WorldOptions['whenFu
       }
       case 'sweep': {
         const process = alive()[action.who];
-        if (process !== undefined) await told(action.who, ({ reconciler }) => reconciler.sweep());
+        if (process !== undefined) await told(action.who, ({ sweeper }) => sweeper.sweep());
         return;
       }
       case 'advance':

@@ -7,7 +7,7 @@ async function missing() {
   const world = await createRunning();
   const switchEngine = async () => {
     world.engine.switchEngine();
-    await world.reconciler.sweep();
+    await world.sweeper.sweep();
     await calm();
   };
   await switchEngine();

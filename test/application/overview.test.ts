@@ -85,8 +85,8 @@ test('start statistics count by owner for one hour, with percentiles of successf
 
 test('a pool report counts hits and misses, and has the last failure of a member', async () => {
   const { engine, boot } = createWorld({ specs: [sandboxSpec({ id: 'warm', pool: { size: 2 } })] });
-  const { pool, reconciler, sandboxes } = boot();
-  await reconciler.start();
+  const { pool, sweeper, sandboxes } = boot();
+  await sweeper.start();
   await calm();
   await Promise.all([1, 2, 3].map(() => sandboxes.start('me', { specId: null })));
   expect(await pool.report()).toMatchObject([{ specId: 'warm', target: 2, hits: 2, misses: 1, lastFailure: null }]);

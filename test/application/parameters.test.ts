@@ -10,7 +10,7 @@ const secrets = { NPM_TOKEN: 'a-token-of-npm' };
 async function filled() {
   const world = createWorld({ specs: [warm], secrets });
   const skep = world.boot();
-  await skep.reconciler.start();
+  await skep.sweeper.start();
   await calm();
   const start = (parameters: SandboxParameters) => skep.sandboxes.start('me', { specId: 'warm', parameters });
   return { ...world, ...skep, start };
@@ -36,7 +36,7 @@ describe('a start', () => {
     await sandboxes.pause('me', id, 'stop');
     await shutdown();
     const next = boot([sandboxSpec({ id: 'warm' })]);
-    await next.reconciler.start();
+    await next.sweeper.start();
     expect(await next.sandboxes.resume('me', id)).toMatchObject({ status: 'RUNNING' });
     expect(engine.launchOf(id)).toMatchObject(expected);
     expect(JSON.stringify([await store.sandboxes.find(id), await store.events.read({ ownerId: 'me' }, 0, 100)])).not.toContain(secrets.NPM_TOKEN);
@@ -50,7 +50,7 @@ describe('a start', () => {
     await sandboxes.resume('me', id);
     await shutdown();
     const next = boot();
-    await next.reconciler.start();
+    await next.sweeper.start();
     clock.advance(4_999);
     await calm();
     expect(await next.sandboxes.get('me', id)).toMatchObject({ status: 'RUNNING' });

@@ -11,7 +11,7 @@ const warm = sandboxSpec({ id: 'warm', ports: [{ name: 'HTTP', port: 80 }], pool
 async function filled(options: WorldOptions = {}) {
   const world = createWorld({ specs: [warm], ...options });
   const skep = world.boot();
-  await skep.reconciler.start();
+  await skep.sweeper.start();
   await calm();
   const members = async () => (await world.store.sandboxes.pooled()).map(({ sandbox }) => sandbox);
   const start = (owner = 'me') => skep.sandboxes.start(owner, { specId: null });
@@ -120,10 +120,10 @@ describe('a pool', () => {
   });
 
   test('replaces members that were frozen or removed by hand, or whose engine restarted', async () => {
-    const { engine, members, reconciler } = await filled();
+    const { engine, members, sweeper } = await filled();
     const before = new Set((await members()).map(({ id }) => id));
     engine.restart();
-    await reconciler.sweep();
+    await sweeper.sweep();
     await calm();
     const after = await members();
     expect(after.map(({ status }) => status)).toEqual(['RUNNING', 'RUNNING']);
@@ -141,21 +141,21 @@ describe('a pool', () => {
     const before = (await members()).map(({ id }) => id);
     await shutdown();
     const same = boot([{ ...warm, description: 'other words', rest: { ...warm.rest, freezeAfterMs: 1 } }]);
-    await same.reconciler.start();
+    await same.sweeper.start();
     await calm();
     expect((await members()).map(({ id }) => id)).toEqual(before);
     await same.shutdown();
     grow();
     const changed = boot([{ ...warm, initialEnv: { NEW: '1' } }]);
     expect((await changed.sandboxes.start('me', { specId: null })).status).toBe('STARTING');
-    await changed.reconciler.start();
+    await changed.sweeper.start();
     await calm();
     expect((await members()).some(({ id }) => before.includes(id))).toBe(false);
     expect(await members()).toHaveLength(2);
     await changed.shutdown();
     grow();
     const none = boot([{ ...warm, pool: { size: 0 } }]);
-    await none.reconciler.start();
+    await none.sweeper.start();
     await calm();
     expect(await members()).toEqual([]);
     expect(engine.list()).toEqual([]);
@@ -174,7 +174,7 @@ describe('a pool', () => {
       return seen;
     };
     const without = boot([{ ...warm, pool: { size: 0 } }]);
-    await without.reconciler.start();
+    await without.sweeper.start();
     await calm();
     const { id, instanceId } = await (mine ?? start());
     expect(before).toContain(instanceId);
@@ -223,7 +223,7 @@ describe('a pool', () => {
   test('is not overfilled by several processes', async () => {
     const { boot, members, store } = await filled();
     const others = [boot(), boot()];
-    await Promise.all(others.map(({ reconciler }) => reconciler.start()));
+    await Promise.all(others.map(({ sweeper }) => sweeper.start()));
     await calm();
     await Promise.all(others.map(({ sandboxes }) => sandboxes.start('me', { specId: null })));
     await calm();
@@ -234,7 +234,7 @@ describe('a pool', () => {
   test('is filled separately by two processes with different versions of the spec', async () => {
     const { boot, members, writes, pass, shutdown } = await filled();
     const other = boot([{ ...warm, initialEnv: { NEW: '1' }, pool: { size: 1 } }]);
-    await other.reconciler.start();
+    await other.sweeper.start();
     await calm();
     const contents = async () => (await members()).map(({ spec }) => spec.initialEnv.NEW ?? '').toSorted();
     expect(await contents()).toEqual(['', '', '1']);

@@ -19,10 +19,10 @@ async function withStrays(
   const world = createWorld({ specs: [plain, pooled], ...options });
   const skep = world.boot([plain]);
   for (const id of ids) world.engine.run({ ...stray, id });
-  await skep.reconciler.sweep();
+  await skep.sweeper.sweep();
   beforeStop(world);
   world.clock.advance(2000);
-  await skep.reconciler.sweep();
+  await skep.sweeper.sweep();
   await calm();
   const quarantine = async () => (await world.store.sandboxes.search(quarantineOwner, {}, { after: null, limit: 10 })).items;
   return { ...world, ...skep, quarantine };
@@ -38,14 +38,14 @@ describe('a sandbox that the store does not know', () => {
   });
 
   test('is not found by its owner, and is removed after a day', async () => {
-    const { engine, reconciler, clock, sandboxes } = await withStrays();
+    const { engine, sweeper, clock, sandboxes } = await withStrays();
     expect(await codeOf(sandboxes.get('ann', stray.id))).toBe('sandbox_not_found');
     clock.advance(24 * hour - 10_000);
-    await reconciler.sweep();
+    await sweeper.sweep();
     await calm();
     expect(engine.inspect(stray.id).state).toBe('stopped');
     clock.advance(20_000);
-    await reconciler.sweep();
+    await sweeper.sweep();
     await calm();
     expect(engine.inspect(stray.id).state).toBe('absent');
   });
@@ -55,11 +55,11 @@ describe('a sandbox that the store does not know', () => {
     mortal.die();
     const next = boot([plain]);
     clock.advance(3 * hour - 10_000);
-    await next.reconciler.sweep();
+    await next.sweeper.sweep();
     await calm();
     expect(engine.inspect(stray.id).state).toBe('stopped');
     clock.advance(20_000);
-    await next.reconciler.sweep();
+    await next.sweeper.sweep();
     await calm();
     expect([engine.inspect(stray.id).state, await quarantine()]).toEqual(['absent', []]);
   });
@@ -71,15 +71,15 @@ describe('a sandbox that the store does not know', () => {
 
   test('enters quarantine in a later sweep if the runtime does not answer, without delaying others', async () => {
     const world = createWorld({ specs: [plain] });
-    const { reconciler } = world.boot();
+    const { sweeper } = world.boot();
     for (const id of ['sb-stray-1', 'sb-stray-2']) world.engine.run({ ...stray, id });
-    await reconciler.sweep();
+    await sweeper.sweep();
     world.clock.advance(2000);
     world.faults.plan({ call: 'keptLaunch', what: 'timeout', when: 'before' });
     const ids = async () => (await world.store.sandboxes.search(quarantineOwner, {}, { after: null, limit: 10 })).items.map(({ id }) => id).toSorted();
-    await reconciler.sweep();
+    await sweeper.sweep();
     expect(await ids()).toEqual(['sb-stray-2']);
-    await reconciler.sweep();
+    await sweeper.sweep();
     expect(await ids()).toEqual(['sb-stray-1', 'sb-stray-2']);
   });
 });
@@ -114,11 +114,11 @@ describe('quarantine', () => {
     const rest = { freezeAfterMs: null, stopAfterMs: null, deleteAfterMs: null, maxLifeMs: 8 * hour };
     const brief = sandboxSpec({ ...plain, id: 'brief', rest });
     const world = createWorld({ specs: [brief] });
-    const { reconciler, sandboxes } = world.boot([brief]);
+    const { sweeper, sandboxes } = world.boot([brief]);
     world.engine.run(stray);
     const look = async (ms: number) => {
       world.clock.advance(ms);
-      await reconciler.sweep();
+      await sweeper.sweep();
       await calm();
     };
     await look(0);
@@ -142,12 +142,12 @@ describe('adoption', () => {
   });
 
   test('restores the owner, the spec and the key that the runtime knows', async () => {
-    const { sandboxes, engine, store, reconciler, clock } = await withStrays();
+    const { sandboxes, engine, store, sweeper, clock } = await withStrays();
     expect(await sandboxes.adopt(root, stray.id, asKnown)).toMatchObject({
       id: stray.id, ownerId: 'ann', spec: plain, status: 'PAUSED', pauseKind: 'stop', statusReason: { code: 'adopted' }, sessionApiKey: stray.sessionApiKey,
     });
     clock.advance(30 * hour);
-    await reconciler.sweep();
+    await sweeper.sweep();
     await calm();
     expect(await sandboxes.resume('ann', stray.id)).toMatchObject({ status: 'RUNNING' });
     expect(engine.inspect(stray.id).state).toBe('running');
@@ -177,7 +177,7 @@ describe('adoption', () => {
 async function withPool() {
   const world = createWorld({ specs: [pooled] });
   const first = world.boot();
-  await first.reconciler.sweep();
+  await first.sweeper.sweep();
   await calm();
   const [pool] = await world.store.sandboxes.pooled();
   if (pool === undefined) throw new Error('the pool is empty');
@@ -190,7 +190,7 @@ describe('a pool of an earlier process', () => {
     const { boot, engine, store, instanceId } = await withPool();
     engine.run({ ...stray, spec: pooled });
     const next = boot();
-    await next.reconciler.sweep();
+    await next.sweeper.sweep();
     const started = await next.sandboxes.start('bob', { specId: null });
     await calm();
     expect(started.instanceId).not.toBe(instanceId);
@@ -201,7 +201,7 @@ describe('a pool of an earlier process', () => {
   test('gives away its members if the store knows all sandboxes', async () => {
     const { boot, instanceId } = await withPool();
     const next = boot();
-    await next.reconciler.sweep();
+    await next.sweeper.sweep();
     expect((await next.sandboxes.start('bob', { specId: null })).instanceId).toBe(instanceId);
   });
 });

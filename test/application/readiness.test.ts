@@ -24,8 +24,8 @@ describe('the last result of a readiness probe', () => {
   });
 
   test('is written only once while it stays the same', async () => {
-    const { engine, begin, clock, miss, writes, reconciler } = await started();
-    await reconciler.start();
+    const { engine, begin, clock, miss, writes, sweeper } = await started();
+    await sweeper.start();
     engine.close('ready');
     await begin();
     for (let seconds = 0; seconds < 9; seconds += 1) {
@@ -45,7 +45,7 @@ describe('the last result of a readiness probe', () => {
     await calm();
     await shutdown();
     clock.advance(60_000);
-    await boot().reconciler.start();
+    await boot().sweeper.start();
     await calm();
     expect(await of(ids[0])).toMatchObject({ status: 'STARTING', statusReason: { code: 'probe_missed' } });
     miss({ kind: 'answered', status: 404 });

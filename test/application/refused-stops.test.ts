@@ -29,11 +29,11 @@ describe('a sandbox that the runtime does not stop', () => {
   });
 
   test.each(['freeze', 'stop'] as const)('reports `still_running` in PAUSED, and keeps who paused it (%s)', async (kind) => {
-    const { engine, sandboxes, reconciler, id, refuse, pass } = await begun(sandboxSpec({ id: 'plain' }));
+    const { engine, sandboxes, sweeper, id, refuse, pass } = await begun(sandboxSpec({ id: 'plain' }));
     await sandboxes.pause('me', id, 'freeze');
     if (kind === 'freeze') engine.thawFromOutside(id);
     refuse(kind, 2);
-    if (kind === 'freeze') await reconciler.sweep();
+    if (kind === 'freeze') await sweeper.sweep();
     else await sandboxes.pause('me', id, 'stop').catch(() => {});
     await calm();
     const before = { code: 'paused_by_owner' };

@@ -12,7 +12,7 @@ const probed = sandboxSpec({ id: 'probed', ports: [{ name: 'HTTP', port: 80 }], 
 async function alone() {
   const world = createWorld({ specs: [plain, probed], atOnce: 1 });
   const skep = world.boot();
-  await skep.reconciler.start();
+  await skep.sweeper.start();
   const start = async (specId = 'plain') => {
     const { id } = await skep.sandboxes.start('me', { specId });
     await calm();
@@ -38,7 +38,7 @@ test('a crash during a start is noticed before the wait for readiness', async ()
 });
 
 test('a freeze without effect is not repeated at once, but again in a later sweep', async () => {
-  const { clock, engine, runtime, reconciler, start, sandboxes, statusOf } = await alone();
+  const { clock, engine, runtime, sweeper, start, sandboxes, statusOf } = await alone();
   const id = await start();
   await sandboxes.pause('me', id, 'freeze');
   const { instanceId, spec, sessionApiKey } = await sandboxes.get('me', id);
@@ -46,22 +46,22 @@ test('a freeze without effect is not repeated at once, but again in a later swee
   const freeze = runtime.freeze.bind(runtime);
   let freezes = 0;
   runtime.freeze = async (instance) => ((freezes += 1) <= 50 ? engine.inspect(instance) : await freeze(instance));
-  await reconciler.sweep();
+  await sweeper.sweep();
   await calm();
   expect(freezes).toBeGreaterThan(0);
   expect(freezes).toBeLessThan(10);
   freezes = 50;
   clock.advance(60_000);
-  await reconciler.sweep();
+  await sweeper.sweep();
   await calm();
   expect([await statusOf(id), engine.inspect(id).state]).toEqual(['PAUSED', 'frozen']);
 });
 
 test('a refused pause fails for the caller, even if the sandbox is reconciled again after it', async () => {
-  const { runtime, driver, start, sandboxes, statusOf } = await alone();
+  const { runtime, sandboxReconciler, start, sandboxes, statusOf } = await alone();
   const id = await start();
   runtime.freeze = async () => {
-    driver.enqueue(id);
+    sandboxReconciler.enqueue(id);
     throw new Failure('runtime_unavailable', { runtime: 'scripted', reason: explained('no'), retryAfterSeconds: 1 });
   };
   expect(await codeOf(sandboxes.pause('me', id, 'freeze'))).toBe('runtime_unavailable');
@@ -92,14 +92,14 @@ test('a start slot is released if the container runs already and only readiness 
 });
 
 test('a record with a wrong form does not stop the sweep of the others', async () => {
-  const { engine, logged, reconciler, start, statusOf, store } = await alone();
+  const { engine, logged, sweeper, start, statusOf, store } = await alone();
   const [wrong = '', other = ''] = [await start(), await start()].toSorted();
   const record = await store.sandboxes.find(wrong);
   if (record === null) throw new Error('no record');
   const spec = { ...record.spec, ports: null as never };
   expect(await store.sandboxes.replace({ ...record, spec, version: record.version + 1 })).toEqual({ kind: 'replaced' });
   engine.vanish(other);
-  await reconciler.sweep();
+  await sweeper.sweep();
   await calm();
   expect(await statusOf(other)).toBe('MISSING');
   expect(logged).toContain('a sweep left out a sandbox; its record may have a wrong form');

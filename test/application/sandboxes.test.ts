@@ -33,13 +33,13 @@ describe('a sandbox', () => {
   });
 
   test('is frozen by one call, even if the runtime reports the freeze during the call', async () => {
-    const { sandboxes, driver, runtime, id } = await createRunning();
+    const { sandboxes, sandboxReconciler, runtime, id } = await createRunning();
     const freezes: string[] = [];
     const freeze = runtime.freeze.bind(runtime);
     runtime.freeze = async (instanceId) => {
       freezes.push(instanceId);
       const fact = await freeze(instanceId);
-      if (freezes.length === 1) driver.enqueue(id);
+      if (freezes.length === 1) sandboxReconciler.enqueue(id);
       return fact;
     };
     expect(await sandboxes.pause('me', id, 'freeze')).toMatchObject({ status: 'PAUSED', pauseKind: 'freeze' });
@@ -75,14 +75,14 @@ describe('a sandbox', () => {
   });
 
   test('becomes ERROR with a reason if it crashes, and MISSING if it is removed outside Skep', async () => {
-    const { sandboxes, engine, reconciler, id } = await createRunning();
+    const { sandboxes, engine, sweeper, id } = await createRunning();
     engine.crash(id);
     await calm();
     expect(await sandboxes.get('me', id)).toMatchObject({ status: 'ERROR', statusReason: { code: 'process_exited', exitCode: 3 } });
     const other = await sandboxes.start('me', { specId: null });
     await calm();
     engine.vanish(other.id);
-    await reconciler.sweep();
+    await sweeper.sweep();
     await calm();
     expect(await sandboxes.get('me', other.id)).toMatchObject({ status: 'MISSING' });
   });
@@ -112,13 +112,13 @@ describe('a sandbox', () => {
   });
 
   test('is frozen again if its resume failed but had its effect', async () => {
-    const { sandboxes, engine, faults, reconciler, id } = await createRunning({ limits: { running: 1 } });
+    const { sandboxes, engine, faults, sweeper, id } = await createRunning({ limits: { running: 1 } });
     await sandboxes.pause('me', id, 'freeze');
     faults.plan({ call: 'resume', what: 'unavailable', when: 'after' });
     expect(await codeOf(sandboxes.resume('me', id))).toBe('runtime_unavailable');
     expect(engine.inspect(id).state).toBe('running');
     const other = await sandboxes.start('me', { specId: null });
-    await reconciler.sweep();
+    await sweeper.sweep();
     await calm();
     expect([engine.inspect(id).state, engine.inspect(other.id).state]).toEqual(['frozen', 'running']);
     expect(await sandboxes.get('me', id)).toMatchObject({ status: 'PAUSED', pauseKind: 'freeze' });
@@ -146,7 +146,7 @@ describe('a sandbox', () => {
 
 describe('reconciliation', () => {
   test('stops an instance without a record after a grace period', async () => {
-    const { engine, reconciler, clock, store } = await createRunning();
+    const { engine, sweeper, clock, store } = await createRunning();
     const lookedUp = new Set<string>();
     const findByInstance = store.sandboxes.findByInstance.bind(store.sandboxes);
     store.sandboxes.findByInstance = async (instanceId) => {
@@ -154,31 +154,31 @@ describe('reconciliation', () => {
       return await findByInstance(instanceId);
     };
     engine.run({ id: 'sb-stray', spec: slow, sessionApiKey: 'k' });
-    await reconciler.sweep();
+    await sweeper.sweep();
     expect(engine.inspect('sb-stray').state).toBe('running');
     clock.advance(2000);
-    await reconciler.sweep();
+    await sweeper.sweep();
     await calm();
     expect(engine.inspect('sb-stray').state).toBe('stopped');
     expect([...lookedUp], 'what the scan has found is not asked for one by one').toEqual(['sb-stray']);
   });
 
   test('starts the grace period again if an instance without a record was gone in between', async () => {
-    const { engine, reconciler, clock } = await createRunning();
+    const { engine, sweeper, clock } = await createRunning();
     const stray = { id: 'sb-stray', spec: slow, sessionApiKey: 'k' };
     engine.run(stray);
-    await reconciler.sweep();
+    await sweeper.sweep();
     engine.vanish(stray.id);
-    await reconciler.sweep();
+    await sweeper.sweep();
     clock.advance(2000);
     await calm();
     engine.run(stray);
-    await reconciler.sweep();
+    await sweeper.sweep();
     expect(engine.inspect(stray.id).state).toBe('running');
   });
 
   test.each(['intact', 'damaged'])('leaves an instance alone if the scan did not return its record, which is %s', async (record) => {
-    const { engine, reconciler, clock, store, id } = await createRunning();
+    const { engine, sweeper, clock, store, id } = await createRunning();
     const scan = store.sandboxes.scan.bind(store.sandboxes);
     const findByInstance = store.sandboxes.findByInstance.bind(store.sandboxes);
     store.sandboxes.scan = async (...from) => (await scan(...from)).filter((record) => record.id !== id);
@@ -187,21 +187,21 @@ describe('reconciliation', () => {
       throw new Failure('store_unavailable', { reason: { code: 'damaged' }, retryAfterSeconds: 5 });
     };
     engine.run({ id: 'sb-stray', spec: slow, sessionApiKey: 'k' });
-    await reconciler.sweep();
+    await sweeper.sweep();
     clock.advance(2000);
-    await reconciler.sweep();
+    await sweeper.sweep();
     await calm();
     expect([engine.inspect(id).state, engine.inspect('sb-stray').state]).toEqual(['running', 'stopped']);
   });
 
   test('removes an instance that appears after its record was marked as removed', async () => {
-    const { engine, reconciler, clock, store, sandboxes, id } = await createRunning();
+    const { engine, sweeper, clock, store, sandboxes, id } = await createRunning();
     await sandboxes.delete('me', id);
     expect((await store.sandboxes.find(id))?.removedAt).not.toBeNull();
     engine.run({ id, spec: slow, sessionApiKey: 'k' });
-    await reconciler.sweep();
+    await sweeper.sweep();
     clock.advance(2000);
-    await reconciler.sweep();
+    await sweeper.sweep();
     expect(engine.inspect(id).state).toBe('absent');
   });
 
@@ -212,26 +212,26 @@ describe('reconciliation', () => {
     if (sandbox === null) throw new Error('no record');
     await store.sandboxes.replace({ ...sandbox, status: 'PAUSING', pauseKind: 'stop', version: sandbox.version + 1 });
     const next = boot();
-    await next.reconciler.start();
+    await next.sweeper.start();
     await calm();
     expect(await next.sandboxes.get('me', id)).toMatchObject({ status: 'PAUSED', pauseKind: 'stop' });
     expect(engine.inspect(id).state).toBe('stopped');
   });
 
   test('finds the record of an instance, and ignores an unknown instance', async () => {
-    const { driver, engine, sandboxes, id } = await createRunning();
-    driver.enqueueInstance('sb-nobody');
+    const { sandboxReconciler, engine, sandboxes, id } = await createRunning();
+    sandboxReconciler.enqueueInstance('sb-nobody');
     engine.crash(id);
     await calm();
     expect(await sandboxes.get('me', id)).toMatchObject({ status: 'ERROR' });
   });
 
   test('continues the sweep if the removal of one orphan fails', async () => {
-    const { engine, reconciler, clock, faults, sandboxes, id } = await createRunning();
+    const { engine, sweeper, clock, faults, sandboxes, id } = await createRunning();
     const other = await sandboxes.start('me', { specId: null });
     for (const deleted of [id, other.id]) await sandboxes.delete('me', deleted);
     for (const deleted of [id, other.id]) engine.run({ id: deleted, spec: slow, sessionApiKey: 'k' });
-    await reconciler.sweep();
+    await sweeper.sweep();
     faults.plan({ call: 'remove', what: 'timeout', when: 'before' });
     clock.advance(2000);
     await calm();

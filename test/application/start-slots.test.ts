@@ -39,11 +39,11 @@ test('start slots go first to unfinished starts of an earlier process, then to r
   const [member] = (await store.sandboxes.pooled()).map(({ sandbox }) => sandbox.id);
   await earlier.shutdown();
   clock.advance(1);
-  const { sandboxes, queue, driver, shutdown } = boot([spec]);
+  const { sandboxes, queue, sandboxReconciler, shutdown } = boot([spec]);
   const [one, two] = await Promise.all([0, 1].map(() => queue.take('you', 'requested', neverAborts)));
   const asked = await sandboxes.start('me', { specId: 'plain' });
   await calm();
-  for (const id of [member, left.id]) driver.enqueue(id ?? '');
+  for (const id of [member, left.id]) sandboxReconciler.enqueue(id ?? '');
   await calm();
   engine.open('start');
   one?.release();
@@ -55,14 +55,14 @@ test('start slots go first to unfinished starts of an earlier process, then to r
 
 test('a start that is retried does not overtake the starts of other owners', async () => {
   const { faults, writes, boot } = createWorld({ specs: [spec], atOnce: 1 });
-  const { sandboxes, queue, driver, shutdown } = boot();
+  const { sandboxes, queue, sandboxReconciler, shutdown } = boot();
   faults.plan({ call: 'start', what: 'unavailable', when: 'before' });
   const retried = await sandboxes.start('me', { specId: 'plain' });
   await calm();
   const slot = await queue.take('you', 'requested', neverAborts);
   const other = await sandboxes.start('her', { specId: 'plain' });
   await calm();
-  driver.enqueue(retried.id);
+  sandboxReconciler.enqueue(retried.id);
   await calm();
   slot.release();
   await calm();

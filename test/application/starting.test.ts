@@ -70,8 +70,8 @@ describe('a start', () => {
   });
 
   test('that crashes during the wait for readiness is an ERROR at once', async () => {
-    const { engine, begin, ids, of, reconciler } = await started();
-    await reconciler.start();
+    const { engine, begin, ids, of, sweeper } = await started();
+    await sweeper.start();
     engine.close('ready');
     await begin();
     engine.crash(ids[0] ?? '');
@@ -80,8 +80,8 @@ describe('a start', () => {
   });
 
   test('that crashes before the wait for readiness is an ERROR', async () => {
-    const { engine, begin, ids, of, reconciler } = await started();
-    await reconciler.start();
+    const { engine, begin, ids, of, sweeper } = await started();
+    await sweeper.start();
     engine.close('ready');
     engine.broken.add('pulled');
     await begin();
@@ -89,11 +89,11 @@ describe('a start', () => {
   });
 
   test('is run again if the engine restarts during the wait for readiness', async () => {
-    const { engine, begin, ids, of, reconciler } = await started();
+    const { engine, begin, ids, of, sweeper } = await started();
     engine.close('ready');
     await begin();
     engine.restart();
-    await reconciler.sweep();
+    await sweeper.sweep();
     await calm();
     engine.open('ready');
     await calm();
@@ -112,7 +112,7 @@ describe('a start', () => {
     expect(turns.map((at) => at !== null)).toEqual([true, true, false]);
     clock.advance(60_000);
     const next = boot();
-    await next.reconciler.start();
+    await next.sweeper.start();
     await calm();
     clock.advance(9999);
     await calm();
@@ -136,7 +136,7 @@ describe('a start', () => {
     await shutdown();
     engine.open('ready');
     clock.advance(3_600_000);
-    await boot().reconciler.start();
+    await boot().sweeper.start();
     await calm();
     expect((await Promise.all(ids.map(of))).map((one) => one?.status)).toEqual(['RUNNING', 'RUNNING', 'RUNNING']);
   });
@@ -157,8 +157,8 @@ describe('a start', () => {
 
   test('becomes ERROR after its time limit if the runtime does not answer, whichever call fails', async () => {
     for (const call of ['inspect', 'provide', 'start']) {
-      const { refuse, begin, ids, of, pass, reconciler } = await started();
-      await reconciler.start();
+      const { refuse, begin, ids, of, pass, sweeper } = await started();
+      await sweeper.start();
       refuse(call, 200);
       await begin();
       expect(await of(ids[0])).toMatchObject({ status: 'STARTING' });
@@ -196,7 +196,7 @@ describe('a resume', () => {
     await calm();
     const resumed = sandboxes.resume('me', id);
     await calm();
-    boot().driver.enqueue(id);
+    boot().sandboxReconciler.enqueue(id);
     await calm();
     clock.advance(1000);
     expect(await resumed).toMatchObject({ status: 'RUNNING' });
@@ -239,14 +239,14 @@ describe('a resume', () => {
     await shutdown();
     engine.open('ready');
     clock.advance(3_600_000);
-    await boot().reconciler.start();
+    await boot().sweeper.start();
     await calm();
     expect(await of(id)).toMatchObject({ status: 'RUNNING', statusReason: { code: 'processes_restarted' } });
   });
 
   test('that crashes is an ERROR with the reason', async () => {
-    const { engine, begin, ids, sandboxes, of, reconciler } = await started();
-    await reconciler.start();
+    const { engine, begin, ids, sandboxes, of, sweeper } = await started();
+    await sweeper.start();
     await begin();
     const id = ids[0] ?? '';
     await sandboxes.pause('me', id, 'stop');
@@ -259,8 +259,8 @@ describe('a resume', () => {
   });
 
   test('of an ERROR sandbox keeps ERROR and its reason if the runtime refuses the resume', async () => {
-    const { engine, begin, ids, sandboxes, of, reconciler, faults } = await started();
-    await reconciler.start();
+    const { engine, begin, ids, sandboxes, of, sweeper, faults } = await started();
+    await sweeper.start();
     await begin();
     const id = ids[0] ?? '';
     engine.crash(id);
@@ -274,8 +274,8 @@ describe('a resume', () => {
   });
 
   test('a crash has a reason with its phase and the last output, and secrets are redacted', async () => {
-    const { engine, begin, ids, of, reconciler } = await started();
-    await reconciler.start();
+    const { engine, begin, ids, of, sweeper } = await started();
+    await sweeper.start();
     await begin();
     const id = ids[0] ?? '';
     const sessionApiKey = (await of(id))?.sessionApiKey ?? '';

@@ -61,18 +61,18 @@ test('a stop during a freeze applies even if its server ends meanwhile', async (
   engine.open('freeze');
   await calm();
   const next = boot();
-  await next.reconciler.start();
+  await next.sweeper.start();
   await calm();
   expect(await next.sandboxes.get('me', id)).toMatchObject({ status: 'PAUSED', pauseKind: 'stop' });
   expect(engine.inspect(id).state).toBe('stopped');
 });
 
 test('a stop that succeeds at the second attempt of a run succeeds for the caller', async () => {
-  const { sandboxes, engine, runtime, driver, id } = await frozen();
+  const { sandboxes, engine, runtime, sandboxReconciler, id } = await frozen();
   const stop = runtime.stop.bind(runtime);
   Object.assign(runtime, { stop: async () => {
     Object.assign(runtime, { stop });
-    driver.enqueue(id);
+    sandboxReconciler.enqueue(id);
     throw new Failure('runtime_unavailable', { runtime: 'memory', reason: { code: 'pause_refused' }, retryAfterSeconds: 5 });
   } });
   expect(await sandboxes.pause('me', id, 'stop')).toMatchObject({ status: 'PAUSED', pauseKind: 'stop', statusReason: { code: 'paused_by_owner' } });
@@ -80,12 +80,12 @@ test('a stop that succeeds at the second attempt of a run succeeds for the calle
 });
 
 test('a stop that the runtime refuses fails for the caller, and is retried by a later sweep', async () => {
-  const { sandboxes, engine, faults, reconciler, clock, id } = await frozen();
+  const { sandboxes, engine, faults, sweeper, clock, id } = await frozen();
   faults.plan({ call: 'stop', what: 'unavailable', when: 'before' });
   expect(await codeOf(sandboxes.pause('me', id, 'stop'))).toBe('runtime_unavailable');
   expect(engine.inspect(id).state).toBe('frozen');
   clock.advance(1000);
-  await reconciler.sweep();
+  await sweeper.sweep();
   await calm();
   expect(await sandboxes.get('me', id)).toMatchObject({ status: 'PAUSED', pauseKind: 'stop' });
   expect(engine.inspect(id).state).toBe('stopped');

@@ -45,12 +45,12 @@ describe('a pause that removes the timeout', () => {
   ])('leaves %s', async (_, maxLifeMs, expected) => {
     const { boot } = createWorld({ specs: [limited(100_000)] });
     const first = boot();
-    await first.reconciler.start();
+    await first.sweeper.start();
     const { id, createdAt } = await first.sandboxes.start('me', { specId: null, parameters: { timeoutMs: 20_000 } });
     await calm();
     await first.shutdown();
-    const { reconciler, sandboxes } = boot([limited(maxLifeMs)]);
-    await reconciler.start();
+    const { sweeper, sandboxes } = boot([limited(maxLifeMs)]);
+    await sweeper.start();
     const paused = await sandboxes.pause('me', id, undefined, { removesTimeout: true });
     expect(expiresAt(paused)).toBe(expected === null ? null : createdAt + expected);
   });

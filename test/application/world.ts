@@ -95,11 +95,11 @@ export function createWorld(options: WorldOptions = {}) {
       mortal, runtime,
       specs: get(tokens.specs),
       queue: get(tokens.startQueue),
-      driver: get(tokens.sandboxReconciler),
+      sandboxReconciler: get(tokens.sandboxReconciler),
       pool: get(tokens.sandboxPool),
       sandboxes: get(tokens.sandboxes),
       overview: get(tokens.overview),
-      reconciler: get(tokens.sweeper),
+      sweeper: get(tokens.sweeper),
       shutdown: async () => await closers.disposeAsync(),
     };
   }
@@ -115,7 +115,7 @@ export function createWorld(options: WorldOptions = {}) {
 export async function createRunning(options: WorldOptions = {}) {
   const world = createWorld(options);
   const skep = world.boot();
-  await skep.reconciler.start();
+  await skep.sweeper.start();
   const { id } = await skep.sandboxes.start('me', { specId: null });
   await calm();
   return { ...world, ...skep, id };

@@ -96,7 +96,7 @@ describe('a turn of an earlier process', () => {
     const { version, ...record } = await w.record();
     const turn = { messageId: 'msg-1', message: said('one'), sandboxVersion: 1, agent };
     await w.store.conversations.replace({ ...record, version: version + 1, turn, executionStatus: 'running' }, []);
-    w.conversationDriver.enqueue(w.id);
+    w.conversationReconciler.enqueue(w.id);
     await calm();
     expect(calls).toEqual(expected);
     expect((await w.record()).turn).toEqual(error instanceof AgentRefusal ? null : turn);
@@ -199,7 +199,7 @@ describe('a stopped sandbox', () => {
     await until(() => starts === 2);
     await w.sandboxes.pause('me', w.sandboxId, 'stop');
     await until(w.view, ({ sandboxStatus }) => sandboxStatus === 'PAUSED');
-    await w.reconciler.sweep();
+    await w.sweeper.sweep();
     await calm();
     expect(await w.record()).toMatchObject({ queue: [{ message: said('one') }], turn: null, statusReason: null });
     expect(told(await w.log(), 'turn_ended')).toEqual([]);

@@ -50,8 +50,8 @@ describe('an archived conversation', () => {
     expect(agents.get(w.id)).toBeNull();
     const { taken } = w.tree;
     const next = w.boot();
-    await next.reconciler.sweep();
-    await next.conversationDriver.reconcile(w.id);
+    await next.sweeper.sweep();
+    await next.conversationReconciler.reconcile(w.id);
     expect(w.tree.taken).toBe(taken);
     expect(await w.view()).toMatchObject({ sandboxStatus: 'RUNNING' });
     w.tree.take = async () => {};
@@ -97,7 +97,7 @@ describe('an archived conversation', () => {
     const w = await createWorking();
     await w.turn(fileAt('a'));
     w.engine.crash(w.sandboxId);
-    await w.reconciler.sweep();
+    await w.sweeper.sweep();
     expect(await w.view()).toMatchObject({ sandboxStatus: 'ERROR' });
     expect(await w.list()).toMatchObject({ complete: false, files: [{ path: 'a' }] });
     expect(await w.archive()).toMatchObject({ releasedAt: null, statusReason: { code: 'changes_not_kept', sandboxId: w.sandboxId } });
@@ -184,12 +184,12 @@ describe('an archived conversation', () => {
     };
     const archiving = w.conversations.update('me', w.id, { archived: true });
     await begun.promise;
-    await w.conversationDriver.close();
+    await w.conversationReconciler.close();
     await archiving;
     expect(await w.record()).toMatchObject({ archivedAt: expect.any(Number), releasedAt: null });
     w.tree.take = async () => {};
     const next = w.boot();
-    await next.conversationDriver.reconcile(w.id);
+    await next.conversationReconciler.reconcile(w.id);
     expect(await w.record()).toMatchObject({ releasedAt: expect.any(Number) });
     expect(await next.conversations.changes('me', w.id, neverAborts)).toMatchObject({ files: [{ path: 'a' }] });
   });

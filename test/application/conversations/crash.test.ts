@@ -47,7 +47,7 @@ async function talk(world: World, faults?: Faults) {
   const idle = async (): Promise<void> => {
     await until(async () => mortal.isDead || (await sweptToRest(world, skep, id ?? '')));
   };
-  void skep.reconciler.start();
+  void skep.sweeper.start();
   const view = await answer(conversations.start('me', { ...plain, selectedRepository: 'acme/shop', initialMessage: said('one') }));
   if (view === null) return { skep, acknowledged, id };
   id = view.conversation.id;
@@ -67,7 +67,7 @@ function refused(error: unknown): null {
 async function sweptToRest(world: World, skep: ReturnType<World['boot']>, id: string): Promise<boolean> {
   const { permission } = (await world.store.conversations.find(id)) ?? { permission: null };
   if (permission !== null) void skep.conversations.answerPermission('me', id, permission.permissionId, 'yes').catch(refused);
-  if (!skep.mortal.isDead) void skep.reconciler.sweep().catch(refused);
+  if (!skep.mortal.isDead) void skep.sweeper.sweep().catch(refused);
   world.clock.advance(20);
   return await atRest(world, id);
 }
@@ -104,7 +104,7 @@ describe.each(['before', 'after'] as const)('a process killed %s a call has its 
     const id = known ?? record?.id ?? null;
     const second = made.boot();
     try {
-      await second.reconciler.start();
+      await second.sweeper.start();
       if (id === null) return;
       await until(() => sweptToRest(made, second, id));
       await invariants(made, id, acknowledged);

@@ -64,7 +64,7 @@ describe('an archived conversation', () => {
     const record = await w.record();
     const turn = { messageId: 'msg-1', message: said('go'), sandboxVersion: 1 };
     await w.store.conversations.replace({ ...record, turn, archivedAt: w.clock.now(), executionStatus: null, version: record.version + 1 });
-    await w.boot().conversationDriver.reconcile(w.id);
+    await w.boot().conversationReconciler.reconcile(w.id);
     expect(await w.record()).toMatchObject({ turn: null, executionStatus: null, releasedAt: expect.any(Number) });
     expect((await w.log()).filter(({ kind }) => kind === 'turn_ended')).toMatchObject([{ actor: 'user', reason: { code: 'interrupted_by_archiving' } }]);
   });

@@ -41,12 +41,12 @@ describe('a conversation with a paused sandbox', () => {
     await until(async () => (await w.record()).statusReason);
     expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'idle', statusReason: { code: 'message_waiting', cause: { failure: 'sandbox_limit_reached' } } }, sandboxStatus: 'PAUSED' });
     const { version } = await w.record();
-    await w.reconciler.sweep();
+    await w.sweeper.sweep();
     await calm();
     expect(w.handed).toEqual([]);
     expect((await w.record()).version, 'what is said already is not written again').toBe(version);
     await w.sandboxes.delete('me', other.id);
-    await w.reconciler.sweep();
+    await w.sweeper.sweep();
     await w.rested();
     expect(w.handed).toEqual(['one']);
     expect(await w.view()).toMatchObject({ conversation: { statusReason: null } });
@@ -88,7 +88,7 @@ describe('a conversation with a paused sandbox', () => {
     await w.conversations.send('me', w.id, said('two'));
     await until(() => w.handed.length === 1);
     await w.sandboxes.pause('me', w.sandboxId, 'freeze');
-    await w.reconciler.sweep();
+    await w.sweeper.sweep();
     await calm();
     expect(await w.view(), 'an earlier message does not wake it').toMatchObject({ sandboxStatus: 'PAUSED' });
     await w.conversations.send('me', w.id, said('three'));
@@ -106,7 +106,7 @@ describe('a conversation with a paused sandbox', () => {
     expect(ended).toMatchObject({ actor: 'user', data: { stopReason: 'interrupted' }, reason: { code: 'sandbox_stopped', cause: { code: 'paused_by_owner' } } });
     expect(await w.record()).toMatchObject({ statusReason: { code: 'sandbox_stopped' } });
     await w.store.events.purge(Infinity, 1000);
-    await w.reconciler.sweep();
+    await w.sweeper.sweep();
     await calm();
     expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'error', queue: [{ message: said('two') }] }, sandboxStatus: 'PAUSED' });
     await w.conversations.send('me', w.id, said('three'));
@@ -149,7 +149,7 @@ describe('a conversation whose sandbox is lost', () => {
     await w.conversations.send('me', w.id, said('two'));
     await until(() => w.handed.length === 1);
     w.engine.crash(w.sandboxId, { code: 'process_exited', exitCode: 137, signal: null, program: null });
-    w.driver.enqueue(w.sandboxId);
+    w.sandboxReconciler.enqueue(w.sandboxId);
     await until(w.record, ({ queue }) => queue.length === 0);
     expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'error', turn: null, statusReason: { code: 'messages_dropped', count: 1, cause: { code: 'sandbox_lost', status: 'ERROR', cause: { exitCode: 137 } } } }, sandboxStatus: 'ERROR' });
     expect(told(await w.log(), 'turn_ended')).toMatchObject([{ stopReason: 'interrupted' }]);
@@ -227,7 +227,7 @@ test('a message that comes just before an idle freeze is written prevents the fr
     }),
     script: () => release.opened,
   });
-  await w.reconciler.start();
+  await w.sweeper.start();
   for (let seconds = 0; seconds < 62 && !state.isHeld; seconds += 1) {
     w.clock.advance(1000);
     await calm();

@@ -37,7 +37,7 @@ describe('after a turn', () => {
     expect(w.handed).not.toContain('second');
     w.tree.take = async () => {};
     w.clock.advance(10_000);
-    await w.conversationDriver.reconcile(w.id);
+    await w.conversationReconciler.reconcile(w.id);
     expect(w.handed).toContain('second');
     expect(told(await w.log(), 'work_tree_changed')).toEqual([{ kind: 'work_tree_changed', files: 1, linesAdded: 3, linesRemoved: 1 }]);
   });

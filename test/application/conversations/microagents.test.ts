@@ -60,7 +60,7 @@ test('the next process sends no microagent again, but an agent with a new sessio
   await w.say('hello');
   w.mortal.die();
   const next = w.boot();
-  await next.reconciler.sweep();
+  await next.sweeper.sweep();
   expect(await saying(w, next, w.id, 'tea, please')).toMatch(/^<EXTRA_INFO>[^<]*Boil water\.[^<]*<\/EXTRA_INFO>\|tea, please$/);
   await next.close();
 
@@ -124,7 +124,7 @@ test('a microagent that cannot be read is left out, and the message is sent anyw
   w.mortal.die();
   // A process keeps what it has read in memory, so another process must read again.
   const next = w.boot();
-  await next.reconciler.sweep();
+  await next.sweeper.sweep();
   isDown = true;
   expect(await saying(w, next, w.id, 'deploy it')).toMatch(/^<EXTRA_INFO>[^<]*- \S*style\.md\n- \S*aws\.md\n<\/EXTRA_INFO>\|deploy it$/);
   expect(await toldOfMicroagents(w, w.id)).toMatchObject([
@@ -152,7 +152,7 @@ test('a message that the agent did not get is sent again with its microagents', 
   expect(w.handed).toEqual([]);
   expect((await w.log(id)).findLast(({ kind }) => kind === 'turn_ended')?.reason).toEqual({ code: 'message_requeued' });
   const next = w.boot();
-  await next.reconciler.sweep();
+  await next.sweeper.sweep();
   await until(() => w.handed.length === 1);
   expect(w.handed[0]).toMatch(/^<REPOSITORY_INSTRUCTIONS>.*\|hello$/s);
   await next.close();

@@ -83,7 +83,7 @@ test('a message that did not reach the agent before a shutdown is sent by the ne
   expect(w.handed).toEqual([]);
   expect(await w.store.conversations.find(id)).toMatchObject({ turn: null, queue: [{ messageId }], executionStatus: 'idle' });
   const next = w.boot();
-  await next.reconciler.start();
+  await next.sweeper.start();
   await until(() => w.handed.length === 1);
   await until(() => w.store.conversations.find(id), (found) => found?.turn === null);
   const ended = (await w.log(id)).filter(({ kind }) => kind === 'turn_ended');
@@ -138,7 +138,7 @@ test('a shutdown while the store fails once loses no message', async () => {
   w.clock.advance(500);
   await closed;
   const next = w.boot();
-  await next.reconciler.start();
+  await next.sweeper.start();
   await w.rested();
   expect(w.handed).toEqual(['go']);
   await next.close();
@@ -180,7 +180,7 @@ test('an agent gets the microagents even if the store fails just before its firs
   await w.conversations.send('me', id, said('go'));
   await calm();
   expect(w.handed).toEqual([]);
-  await w.reconciler.sweep();
+  await w.sweeper.sweep();
   await until(() => w.handed.length === 1);
   expect(w.handed[0]).toMatch(/^<REPOSITORY_INSTRUCTIONS>.*\|go$/s);
 });
@@ -190,7 +190,7 @@ const restless = { rest: { freezeAfterMs: 60_000, stopAfterMs: null, deleteAfter
 test('a working agent is not frozen, even if the store was down for longer than the idle time', async () => {
   const { state, store } = outage();
   const w = await createReady({ spec: restless, store, script: () => new Promise(() => {}) });
-  await w.reconciler.start();
+  await w.sweeper.start();
   await w.conversations.send('me', w.id, said('go'));
   await until(() => w.handed.length === 1);
   const pass = (seconds: number) => passSeconds(w.clock, seconds);
@@ -209,7 +209,7 @@ test('a shutdown ends turns and completes, even if the engine does not list its 
   const listing = gate();
   const unlisted = w.engine.list.bind(w.engine);
   Object.assign(w.engine, { list: async () => await listing.opened.then(unlisted) });
-  void w.reconciler.start();
+  void w.sweeper.start();
   await calm();
   await w.close();
   expect(await w.record()).toMatchObject({ turn: null, statusReason: { code: 'interrupted_by_shutdown' } });
@@ -233,7 +233,7 @@ test('a start whose sandbox is not resumed by its runtime tries again after paus
   // After 1, 2 and 4 seconds.
   for (let seconds = 0; seconds < 8; seconds += 1) {
     await passSeconds(w.clock, 1);
-    await w.reconciler.sweep();
+    await w.sweeper.sweep();
     await calm();
   }
   expect(await w.store.conversations.find(id)).toMatchObject({ startStatus: 'READY' });

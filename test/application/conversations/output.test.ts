@@ -129,7 +129,7 @@ describe('the output of an agent', () => {
 test('the last output of a failed sandbox is shown without the secrets of its command and agent', async () => {
   const secrets = { DB_PASSWORD: 'a-very-secret-password', MODEL_KEY: 'the-key-of-the-model' };
   const w = createOne({ spec: { secrets: ['DB_PASSWORD'] }, agent: { secrets: ['MODEL_KEY'] }, secrets });
-  await w.reconciler.start();
+  await w.sweeper.start();
   const { id } = await w.sandboxes.start('me', { specId: null });
   const statusOf = async () => (await w.sandboxes.get('me', id)).status;
   await until(statusOf, (status) => status === 'RUNNING');

@@ -119,7 +119,7 @@ test('the next process waits for the running setup script and starts no second o
   await until(async () => (await setupOf(w, id)).length === 1);
   first.mortal.die();
   const second = w.boot();
-  await second.reconciler.sweep();
+  await second.sweeper.sweep();
   exit(0);
   expect(await statusOf(w, id)).toMatchObject({ startStatus: 'READY' });
   expect(runs).toHaveLength(1);

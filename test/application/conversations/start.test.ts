@@ -172,7 +172,7 @@ describe('a failed start step', () => {
     const { conversation } = await w.conversations.start('me', repository);
     await until(() => w.host.running.length === 1);
     w.engine.crash(conversation.sandboxId, { code: 'process_exited', exitCode: 1, signal: null, program: null });
-    w.driver.enqueue(conversation.sandboxId);
+    w.sandboxReconciler.enqueue(conversation.sandboxId);
     const record = await until(() => w.store.conversations.find(conversation.id), (found) => found?.startStatus === 'ERROR');
     expect(record?.statusReason).toMatchObject({ code: 'step_failed', step: 'STARTING_AGENT' });
     held.open();
@@ -194,7 +194,7 @@ test('a start waits without polling a runtime that does not answer, and continue
   expect(asked).toBeLessThan(20);
   expect(await w.store.conversations.find(id)).toMatchObject({ startStatus: 'WAITING_FOR_SANDBOX' });
   asked = 50;
-  w.driver.enqueue(sandboxId);
+  w.sandboxReconciler.enqueue(sandboxId);
   await until(() => w.store.conversations.find(id), (found) => found?.startStatus === 'READY');
 });
 

@@ -13,7 +13,7 @@ async function pass(w: Ready, ms: number, stepMs = 5000): Promise<void> {
   for (let passed = 0; passed < ms; passed += stepMs) {
     w.clock.advance(stepMs);
     await calm();
-    await w.reconciler.sweep();
+    await w.sweeper.sweep();
     await calm();
   }
 }
@@ -178,7 +178,7 @@ test('a sandbox that a rule froze just as a turn began is resumed', async () => 
   const sandbox = await w.sandboxes.get('me', w.sandboxId);
   const pausing = { status: 'PAUSING', pauseKind: 'freeze', pausedBy: { actor: 'skep', reason: null, version: sandbox.version + 1 } } as const;
   await w.store.sandboxes.replace({ ...sandbox, ...pausing, version: sandbox.version + 1 });
-  await w.driver.reconcile(w.sandboxId);
+  await w.sandboxReconciler.reconcile(w.sandboxId);
   await pass(w, 35_000);
   expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'running' }, sandboxStatus: 'RUNNING' });
   held.open();

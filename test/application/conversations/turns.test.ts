@@ -146,7 +146,7 @@ describe('a turn', () => {
     await until(async () => (await w.record()).statusReason);
     expect(await w.record()).toMatchObject({ executionStatus: 'idle', statusReason: { code: 'message_waiting', cause: { code: 'failure', failure: 'runtime_unavailable' } }, queue: [{ message: said('one') }] });
     w.runtime.executions.open = open;
-    await w.reconciler.sweep();
+    await w.sweeper.sweep();
     await w.rested();
     expect(w.handed).toEqual(['one']);
     expect(told(await w.log(), 'turn_ended')).toMatchObject([{ stopReason: 'end_turn' }]);
@@ -220,7 +220,7 @@ describe('a turn', () => {
     await until(() => w.host.running.length === 0);
     broken = false;
     await calm();
-    await w.reconciler.sweep();
+    await w.sweeper.sweep();
     await w.rested();
     expect(await w.record()).toMatchObject({ executionStatus: 'error', turn: null });
     expect(told(await w.log(), 'turn_ended')).toMatchObject([{ stopReason: 'interrupted' }]);
@@ -236,7 +236,7 @@ describe('a turn', () => {
     await w.close();
     expect(await w.record()).toMatchObject({ turn: null, executionStatus: 'error', statusReason: { code: 'interrupted_by_shutdown' }, queue: [{ message: said('two') }] });
     const next = w.boot();
-    await next.reconciler.start();
+    await next.sweeper.start();
     await w.rested();
     expect(w.handed).toEqual(['one', 'two']);
     await next.close();
@@ -249,7 +249,7 @@ describe('a turn', () => {
     await until(() => w.handed.length === 1);
     w.mortal.die();
     const next = w.boot();
-    next.conversationDriver.enqueue(w.id);
+    next.conversationReconciler.enqueue(w.id);
     await w.rested();
     expect(w.handed).toEqual(['one', 'two']);
     expect((await w.log()).filter(({ kind }) => kind === 'turn_ended')).toMatchObject([
@@ -275,7 +275,7 @@ describe('a turn', () => {
     await w.close();
     expect(await w.record()).toMatchObject({ turn: null, executionStatus: 'idle', queue: [{ message: said('one') }] });
     const next = w.boot();
-    await next.reconciler.start();
+    await next.sweeper.start();
     await w.rested();
     expect(w.handed).toEqual(['one']);
     expect(told(await w.log(), 'turn_ended')).toMatchObject([{ stopReason: 'end_turn' }]);

@@ -145,7 +145,7 @@ test('if the store refuses a read when it begins, the next sweep finds it', asyn
   await calm();
   expect(w.logged.some((line) => line.includes('a conversation could not be reconciled'))).toBe(true);
   [hasTurn, refuses] = [false, false];
-  await w.reconciler.sweep();
+  await w.sweeper.sweep();
   await until(async () => told(await w.log(), 'message_chunk').length === 1);
 });
 

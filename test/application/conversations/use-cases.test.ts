@@ -29,8 +29,8 @@ describe('a conversation', () => {
   });
 
   test('starts its sandbox once if a sweep finds the conversation while the start waits for room', async () => {
-    const { conversations, sandboxes, runtime, clock, reconciler, store } = world({ limits: { running: 1 }, whenFull: 'pause_idle' });
-    await reconciler.start();
+    const { conversations, sandboxes, runtime, clock, sweeper, store } = world({ limits: { running: 1 }, whenFull: 'pause_idle' });
+    await sweeper.start();
     await sandboxes.start('me', { specId: null });
     await calm();
     clock.advance(5 * 60_000);
@@ -162,16 +162,16 @@ describe('a conversation', () => {
   });
 
   test.each(['WORKING', 'WAITING_FOR_SANDBOX'] as const)('continues a start that was interrupted at %s in the next process', async (startStatus) => {
-    const { store, boot, clock, conversations, conversationDriver, driver } = world();
+    const { store, boot, clock, conversations, conversationReconciler, sandboxReconciler } = world();
     const { conversation } = await conversations.start('me', plain);
     await calm();
-    await Promise.all([conversationDriver.close(), driver.close()]);
+    await Promise.all([conversationReconciler.close(), sandboxReconciler.close()]);
     const found = await store.conversations.find(conversation.id);
     if (found === null) throw new Error('no record');
     const interrupted = { ...found, id: `conv-${startStatus.toLowerCase().replaceAll('_', '-')}`, startStatus, version: 1, sandboxId: startStatus === 'WORKING' ? 'sb-later' : found.sandboxId };
     await store.conversations.insert(interrupted);
     const next = boot();
-    await next.reconciler.start();
+    await next.sweeper.start();
     await calm();
     clock.advance(1);
     await calm();

@@ -47,13 +47,13 @@ export async function createWorking() {
     tree.files = [...files];
     await w.conversations.send('me', w.id, said('work'));
     await until(async () => (await w.record()).queue.length === 0);
-    await w.conversationDriver.reconcile(w.id);
+    await w.conversationReconciler.reconcile(w.id);
   };
   const list = () => w.conversations.changes('me', w.id, neverAborts);
   const patch = async (path: string | null = null) => await text(await w.conversations.patch('me', w.id, path, neverAborts));
   const archive = async () => {
     await w.conversations.update('me', w.id, { archived: true });
-    return await w.conversationDriver.reconcile(w.id);
+    return await w.conversationReconciler.reconcile(w.id);
   };
   return { ...w, tree, turn, list, patch, archive };
 }

@@ -138,14 +138,14 @@ export function createWorld(options: WorldOptions = {}) {
     const get = <T>({ id }: Token<T>): T => container.get<T>(id);
     return {
       mortal, runtime,
-      driver: get(tokens.sandboxReconciler),
+      sandboxReconciler: get(tokens.sandboxReconciler),
       sandboxes: get(tokens.sandboxes),
       agents: get(tokens.agents),
       agentMemory: get(tokens.agentMemory),
-      conversationDriver: get(tokens.conversationReconciler),
+      conversationReconciler: get(tokens.conversationReconciler),
       conversations: get(tokens.conversations),
       executions: get(tokens.executions),
-      reconciler: get(tokens.sweeper),
+      sweeper: get(tokens.sweeper),
       events: get(tokens.events),
       close: async () => await closers.disposeAsync(),
     };
