@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { codeOf } from './code-of.ts';
 import { started } from './started.ts';
 import { calm } from './world.ts';
 
@@ -66,13 +65,9 @@ describe('the last result of a readiness probe', () => {
   });
 
   test('is in the ERROR of a resume that is too late', async () => {
-    const { engine, begin, ids, sandboxes, of, clock } = await started();
+    const { begin, of, clock, resumeUnready } = await started();
     await begin();
-    const id = ids[0] ?? '';
-    await sandboxes.pause('me', id, 'stop');
-    engine.close('ready');
-    const resumed = codeOf(sandboxes.resume('me', id));
-    await calm();
+    const { id, resumed } = await resumeUnready();
     clock.advance(10_000);
     await calm();
     await resumed;

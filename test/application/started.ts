@@ -1,4 +1,5 @@
 import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
+import { codeOf } from './code-of.ts';
 import { calm, createWorld } from './world.ts';
 
 const spec = sandboxSpec({ id: 'pulled', image: 'node:26', secrets: ['MODEL_KEY'], ports: [{ name: 'HTTP', port: 80 }], ready: { probe: { kind: 'tcp', port: 80 }, withinMs: 10_000 } });
@@ -14,5 +15,14 @@ export async function started(count = 1, owners: readonly string[] = ['me']) {
     await calm();
   };
   const of = async (id: string | undefined) => await world.store.sandboxes.find(id ?? '');
-  return { ...world, ...skep, start, ids, begin, of };
+  /** Stops the first sandbox and resumes it, while its program does not become ready. Returns the code of the resume's failure. */
+  const resumeUnready = async () => {
+    const id = ids[0] ?? '';
+    await skep.sandboxes.pause('me', id, 'stop');
+    world.engine.close('ready');
+    const resumed = codeOf(skep.sandboxes.resume('me', id));
+    await calm();
+    return { id, resumed };
+  };
+  return { ...world, ...skep, start, ids, begin, of, resumeUnready };
 }

@@ -228,13 +228,9 @@ describe('a resume', () => {
   });
 
   test('becomes RUNNING in the next process if its program was ready while no process ran, however long that was', async () => {
-    const { engine, begin, ids, sandboxes, of, boot, shutdown, clock } = await started();
+    const { engine, begin, of, boot, shutdown, clock, resumeUnready } = await started();
     await begin();
-    const id = ids[0] ?? '';
-    await sandboxes.pause('me', id, 'stop');
-    engine.close('ready');
-    void sandboxes.resume('me', id).catch(() => null);
-    await calm();
+    const { id } = await resumeUnready();
     expect(await of(id)).toMatchObject({ status: 'RESUMING' });
     await shutdown();
     engine.open('ready');
@@ -245,14 +241,10 @@ describe('a resume', () => {
   });
 
   test('that crashes is an ERROR with the reason', async () => {
-    const { engine, begin, ids, sandboxes, of, sweeper } = await started();
+    const { engine, begin, of, sweeper, resumeUnready } = await started();
     await sweeper.start();
     await begin();
-    const id = ids[0] ?? '';
-    await sandboxes.pause('me', id, 'stop');
-    engine.close('ready');
-    const resumed = codeOf(sandboxes.resume('me', id));
-    await calm();
+    const { id, resumed } = await resumeUnready();
     engine.crash(id);
     expect(await resumed).toBe('sandbox_not_running');
     expect(await of(id)).toMatchObject({ status: 'ERROR', statusReason: { code: 'process_exited', exitCode: 3 } });

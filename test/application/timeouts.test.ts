@@ -58,13 +58,13 @@ describe('a pause that removes the timeout', () => {
   test('keeps the maximum life of a sandbox whose timeout pauses it, also if the spec has none now', async () => {
     const { boot } = createWorld({ specs: [limited(100_000)] });
     const first = boot();
-    await first.reconciler.start();
+    await first.sweeper.start();
     const parameters = { timeoutMs: 20_000, pauseAtTimeout: 'freeze' } as const;
     const { id, createdAt } = await first.sandboxes.start('me', { specId: null, parameters });
     await calm();
     await first.shutdown();
-    const { reconciler, sandboxes } = boot([limited(null)]);
-    await reconciler.start();
+    const { sweeper, sandboxes } = boot([limited(null)]);
+    await sweeper.start();
     const paused = await sandboxes.pause('me', id, undefined, { removesTimeout: true });
     expect(expiresAt(paused)).toBe(createdAt + 100_000);
   });

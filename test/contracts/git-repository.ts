@@ -26,6 +26,17 @@ export interface RepositoryDescription {
   readonly objectFormat?: 'sha1' | 'sha256';
 }
 
+/** Git runs without any configuration, as the author A and the committer C. */
+export const gitEnvironment: NodeJS.ProcessEnv = {
+  PATH: process.env['PATH'],
+  GIT_CONFIG_NOSYSTEM: '1',
+  GIT_CONFIG_GLOBAL: '/dev/null',
+  GIT_AUTHOR_NAME: 'A',
+  GIT_AUTHOR_EMAIL: 'a@example.com',
+  GIT_COMMITTER_NAME: 'C',
+  GIT_COMMITTER_EMAIL: 'c@example.com',
+};
+
 const building = 'refs/skep-building';
 
 /** Makes a bare repository with the real git program, which must be on the PATH. */
@@ -43,23 +54,10 @@ export async function git(gitDir: string, args: readonly string[], input?: strin
 
 /** As `git`, but returns bytes. The input has one character for each byte. */
 export async function gitBytes(gitDir: string, args: readonly string[], input?: string): Promise<Buffer> {
-  const options = { env: environment(gitDir), encoding: 'buffer', maxBuffer: 64 * 1024 * 1024 } as const;
+  const options = { env: { ...gitEnvironment, GIT_DIR: gitDir }, encoding: 'buffer', maxBuffer: 64 * 1024 * 1024 } as const;
   const running = promisify(execFile)('git', args, options);
   if (input !== undefined) running.child.stdin?.end(input, 'latin1');
   return (await running).stdout;
-}
-
-function environment(gitDir: string): NodeJS.ProcessEnv {
-  return {
-    PATH: process.env['PATH'],
-    GIT_DIR: gitDir,
-    GIT_CONFIG_NOSYSTEM: '1',
-    GIT_CONFIG_GLOBAL: '/dev/null',
-    GIT_AUTHOR_NAME: 'A',
-    GIT_AUTHOR_EMAIL: 'a@example.com',
-    GIT_COMMITTER_NAME: 'C',
-    GIT_COMMITTER_EMAIL: 'c@example.com',
-  };
 }
 
 async function addCommits(gitDir: string, description: RepositoryDescription): Promise<void> {

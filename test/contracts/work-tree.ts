@@ -7,6 +7,7 @@ import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
 import type { Execution, ExecutionRequest } from '../../src/ports/sandbox-runtime.ts';
 import type { Checkout } from '../../src/ports/repository-checkouts.ts';
+import { gitEnvironment } from './git-repository.ts';
 
 /** An unpacked archive. */
 export interface WorkTree extends Pick<Checkout, 'branch' | 'commit'> {
@@ -52,16 +53,7 @@ async function contentOf(path: string): Promise<string | null> {
 
 /** Runs git in a folder, without any configuration. */
 export async function runGit(folder: string, args: readonly string[]): Promise<string> {
-  const env = {
-    PATH: process.env['PATH'],
-    GIT_CONFIG_NOSYSTEM: '1',
-    GIT_CONFIG_GLOBAL: '/dev/null',
-    GIT_AUTHOR_NAME: 'A',
-    GIT_AUTHOR_EMAIL: 'a@example.com',
-    GIT_COMMITTER_NAME: 'C',
-    GIT_COMMITTER_EMAIL: 'c@example.com',
-  };
-  const { stdout } = await promisify(execFile)('git', ['-C', folder, ...args], { env, maxBuffer: 64 * 1024 * 1024 });
+  const { stdout } = await promisify(execFile)('git', ['-C', folder, ...args], { env: gitEnvironment, maxBuffer: 64 * 1024 * 1024 });
   return stdout.trim();
 }
 

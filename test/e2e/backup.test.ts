@@ -1,19 +1,13 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, copyFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { readDeploymentFile } from '../../src/composition/config/deployment-file.ts';
 import { quarantineOwner } from '../../src/domain/quarantine.ts';
 import { createClient, items, object } from '../support/client.ts';
-import { killSandboxes } from '../support/processes.ts';
-import { removeFolder, runSkep, startSandbox, startServer, temporaryFolder } from '../support/server.ts';
+import { folderForServers, runSkep, startSandbox, startServer } from '../support/server.ts';
 import { until } from '../support/until.ts';
 
-let folder: string;
-beforeAll(async () => void (folder = await temporaryFolder()));
-afterAll(async () => {
-  killSandboxes(folder);
-  await removeFolder(folder);
-});
+const folder = folderForServers();
 
 const key = 'a-static-key-of-an-administrator';
 const sandboxes = '/api/v1/sandboxes';

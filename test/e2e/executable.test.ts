@@ -1,18 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createClient, items, object } from '../support/client.ts';
-import { killSandboxes } from '../support/processes.ts';
-import { removeFolder, runSkep, startServer, temporaryFolder } from '../support/server.ts';
+import { folderForServers, runSkep, startServer } from '../support/server.ts';
 import { until } from '../support/until.ts';
 
-let folder: string;
-beforeAll(async () => void (folder = await temporaryFolder()));
-afterAll(async () => {
-  killSandboxes(folder);
-  await removeFolder(folder);
-});
+const folder = folderForServers();
 
 const newFolder = (name: string): string => {
   const path = join(folder, name);

@@ -1,17 +1,11 @@
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { killSandboxes } from '../support/processes.ts';
+import { expect, test } from 'vitest';
 import { rawSocket } from '../support/raw.ts';
-import { removeFolder, startServer, temporaryFolder } from '../support/server.ts';
+import { folderForServers, startServer } from '../support/server.ts';
 import { until } from '../support/until.ts';
 
-let folder: string;
-beforeAll(async () => void (folder = await temporaryFolder()));
-afterAll(async () => {
-  killSandboxes(folder);
-  await removeFolder(folder);
-});
+const folder = folderForServers();
 
 test('two signals of one Ctrl-C shut the server down once, and a second Ctrl-C kills it', async () => {
   const key = 'a-static-key-of-16-or-more';

@@ -1,16 +1,10 @@
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createClient, items, type Json, object } from '../support/client.ts';
-import { killSandboxes } from '../support/processes.ts';
-import { removeFolder, runSkep, startServer, temporaryFolder } from '../support/server.ts';
+import { folderForServers, runSkep, startServer } from '../support/server.ts';
 import { until } from '../support/until.ts';
 
-let folder: string;
-beforeAll(async () => void (folder = await temporaryFolder()));
-afterAll(async () => {
-  killSandboxes(folder);
-  await removeFolder(folder);
-});
+const folder = folderForServers();
 
 describe('API keys', () => {
   test('are created, listed and revoked while the server runs, with read access and separate users', async () => {

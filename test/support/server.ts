@@ -1,9 +1,11 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer, text } from 'node:stream/consumers';
+import { afterAll } from 'vitest';
 import { createClient, object, type Client, type Json } from './client.ts';
 import { killSandboxes } from './processes.ts';
 import { until } from './until.ts';
@@ -49,6 +51,16 @@ const unreachableUrl = 'http://127.0.0.1:1';
 /** Makes a temporary folder. The caller removes it. */
 export async function temporaryFolder(): Promise<string> {
   return await mkdtemp(join(tmpdir(), 'skep-test-'));
+}
+
+/** Creates a folder for the servers of a test file. After its tests, kills the processes of the sandboxes in it, and removes it. */
+export function folderForServers(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'skep-test-'));
+  afterAll(async () => {
+    killSandboxes(folder);
+    await removeFolder(folder);
+  });
+  return folder;
 }
 
 /** Starts the executable on a free port. Resolves when it listens. Rejects with its output if it ends before. */

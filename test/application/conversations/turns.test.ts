@@ -1,9 +1,22 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { eventOf } from '../../../src/domain/event.ts';
 import { explained } from '../../../src/domain/reason.ts';
 import { Failure } from '../../../src/domain/failure.ts';
 import { createReady, failureOf, gate } from './support.ts';
 import { calm, said, told, until } from './world.ts';
+
+/** A conversation whose message `one` waits until `renewed` is called: its agent has ended, and the runtime cannot run another. */
+async function waiting() {
+  const w = await createReady();
+  w.host.executed.at(-1)?.end(0);
+  await calm();
+  const unavailable = vi.spyOn(w.runtime.executions, 'open').mockRejectedValue(
+    new Failure('runtime_unavailable', { runtime: 'memory', reason: explained('it is being renewed'), retryAfterSeconds: 1 }),
+  );
+  await w.conversations.send('me', w.id, said('one'));
+  await until(async () => (await w.record()).statusReason);
+  return { ...w, tries: () => unavailable.mock.calls.length, renewed: () => unavailable.mockRestore() };
+}
 
 describe('messages', () => {
   test('are sent to the agent in order, each after the turn before it has ended', async () => {
@@ -135,17 +148,9 @@ describe('a turn', () => {
   });
 
   test('waits with a reason if the runtime cannot run its agent, and is retried at the next sweep', async () => {
-    const w = await createReady();
-    w.host.executed.at(-1)?.end(0);
-    await calm();
-    const open = w.runtime.executions.open.bind(w.runtime.executions);
-    w.runtime.executions.open = async () => {
-      throw new Failure('runtime_unavailable', { runtime: 'memory', reason: explained('it is being renewed'), retryAfterSeconds: 1 });
-    };
-    await w.conversations.send('me', w.id, said('one'));
-    await until(async () => (await w.record()).statusReason);
+    const w = await waiting();
     expect(await w.record()).toMatchObject({ executionStatus: 'idle', statusReason: { code: 'message_waiting', cause: { code: 'failure', failure: 'runtime_unavailable' } }, queue: [{ message: said('one') }] });
-    w.runtime.executions.open = open;
+    w.renewed();
     await w.sweeper.sweep();
     await w.rested();
     expect(w.handed).toEqual(['one']);
@@ -153,16 +158,8 @@ describe('a turn', () => {
   });
 
   test('waits if the runtime cannot run its agent, and is retried when the sandbox changes', async () => {
-    const w = await createReady();
-    w.host.executed.at(-1)?.end(0);
-    await calm();
-    const open = w.runtime.executions.open.bind(w.runtime.executions);
-    w.runtime.executions.open = async () => {
-      throw new Failure('runtime_unavailable', { runtime: 'memory', reason: explained('it is being renewed'), retryAfterSeconds: 1 });
-    };
-    await w.conversations.send('me', w.id, said('one'));
-    await until(async () => (await w.record()).statusReason);
-    w.runtime.executions.open = open;
+    const w = await waiting();
+    w.renewed();
     await w.sandboxes.pause('me', w.sandboxId, 'freeze');
     await w.sandboxes.resume('me', w.sandboxId);
     await w.rested();
@@ -170,21 +167,12 @@ describe('a turn', () => {
   });
 
   test('whose agent cannot be run is not tried again for each event of another conversation in its sandbox', async () => {
-    const w = await createReady();
-    w.host.executed.at(-1)?.end(0);
-    await calm();
-    let tries = 0;
-    w.runtime.executions.open = async () => {
-      tries += 1;
-      throw new Failure('runtime_unavailable', { runtime: 'memory', reason: explained('it is being renewed'), retryAfterSeconds: 1 });
-    };
-    await w.conversations.send('me', w.id, said('one'));
-    await until(async () => (await w.record()).statusReason);
+    const w = await waiting();
     const another = { ...(await w.record()), id: 'another' };
     const body = { kind: 'turn_started', data: { messageId: 'msg-1' } } as const;
     await w.store.events.append([eventOf(another, body, { at: 1, actor: 'skep', reason: null })]);
     await calm();
-    expect(tries).toBe(1);
+    expect(w.tries()).toBe(1);
   });
 
   test('is not given to an agent that has ended, even if its process still exists', async () => {

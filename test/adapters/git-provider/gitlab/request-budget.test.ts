@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { createMemoryListingCache } from '../../../../src/adapters/git-provider/listing-caches.ts';
 import type { CommitDescription } from '../../../contracts/git-repository.ts';
 import { agents, everything, failureOf, list, pairs, simple, simpleListing, start } from '../support.ts';
-import { hostOf, manyFiles, providerOf } from './support.ts';
+import { type Host, hostOf, manyFiles, providerOf } from './support.ts';
 
 const file = `${agents}/a.md`;
 
@@ -64,6 +64,16 @@ describe('The first listing', () => {
   });
 });
 
+/** A host with this repository, whose requests are counted anew after a first listing. */
+async function listed(repository: Parameters<Host['publish']>[0]) {
+  const host = await hostOf();
+  await host.publish(repository);
+  const provider = providerOf(host);
+  await list(provider);
+  host.counts();
+  return { host, provider };
+}
+
 describe('A later listing', () => {
   test('takes one request if nothing changed, also after a restart', async () => {
     const host = await hostOf();
@@ -91,11 +101,7 @@ describe('A later listing', () => {
   });
 
   test('requests the tree, the common ancestor, and the histories of new and changed files', async () => {
-    const host = await hostOf();
-    await host.publish(simple);
-    const provider = providerOf(host);
-    await list(provider);
-    host.counts();
+    const { host, provider } = await listed(simple);
     const fourth: CommitDescription = { id: 'fourth', at: start + 30, files: [[`${agents}/c.md`, '1'], [file, '3']] };
     await host.publish([...simple, fourth]);
     expect(await list(provider)).toEqual([simpleListing[0], [`${agents}/c.md`, start + 30], simpleListing[1]]);
@@ -103,11 +109,7 @@ describe('A later listing', () => {
   });
 
   test('requests no history of a file after a merge that changed nothing in the directory', async () => {
-    const host = await hostOf();
-    await host.publish(simple);
-    const provider = providerOf(host);
-    await list(provider);
-    host.counts();
+    const { host, provider } = await listed(simple);
     await host.publish([
       ...simple,
       { id: 'side', parents: ['second'], at: start + 30, files: [['src/y', '1']] },
@@ -120,12 +122,8 @@ describe('A later listing', () => {
   });
 
   test('requests only the history of the file that a merge changed', async () => {
-    const host = await hostOf();
     const many = manyFiles(20);
-    await host.publish(many);
-    const provider = providerOf(host);
-    await list(provider);
-    host.counts();
+    const { host, provider } = await listed(many);
     const changed = `${agents}/0007.md`;
     await host.publish([
       ...many,
@@ -160,22 +158,14 @@ describe('A later listing', () => {
   });
 
   test('requests no history of a file after another file was removed', async () => {
-    const host = await hostOf();
-    await host.publish(simple);
-    const provider = providerOf(host);
-    await list(provider);
-    host.counts();
+    const { host, provider } = await listed(simple);
     await host.publish([...simple, { id: 'fourth', at: start + 30, files: [[file, null]] }]);
     expect(await list(provider)).toEqual(simpleListing.slice(1));
     expect(host.counts()).toEqual({ commit: 1, tree: 1, mergeBase: 1 });
   });
 
   test('requests everything again if the history was rewritten', async () => {
-    const host = await hostOf();
-    await host.publish(simple);
-    const provider = providerOf(host);
-    await list(provider);
-    host.counts();
+    const { host, provider } = await listed(simple);
     await host.publish([{ id: 'rewritten', at: start + 50, files: [[file, '2'], [`${agents}/deploy/b.md`, '1']] }]);
     expect(await list(provider)).toEqual(simpleListing.map(([path]) => [path, start + 50]));
     expect(host.counts()).toEqual({ commit: 1, tree: 1, mergeBase: 1, commits: 2 });
@@ -186,15 +176,11 @@ describe('A later listing', () => {
     ['to another branch', 'beside'],
     ['to a history without a common commit', 'apart'],
   ])('requests everything again if the default branch moved %s', async (_, main) => {
-    const host = await hostOf();
     const files = [[file, '3'], [`${agents}/deploy/b.md`, '1']] as const;
     const beside: CommitDescription = { id: 'beside', parents: ['second'], at: start + 50, files };
     const apart: CommitDescription = { id: 'apart', parents: [], at: start + 60, files };
     const commits = [...simple, beside, apart];
-    await host.publish({ commits, branches: { main: 'third' } });
-    const provider = providerOf(host);
-    await list(provider);
-    host.counts();
+    const { host, provider } = await listed({ commits, branches: { main: 'third' } });
     await host.publish({ commits, branches: { main } });
     const listing = await list(provider);
     expect(host.counts()).toEqual({ commit: 1, tree: 1, mergeBase: 1, commits: 2 });
@@ -202,11 +188,7 @@ describe('A later listing', () => {
   });
 
   test.each([400, 404, 500])('requests all histories again if the host answers %i instead of the common ancestor', async (status) => {
-    const host = await hostOf();
-    await host.publish(simple);
-    const provider = providerOf(host);
-    await list(provider);
-    host.counts();
+    const { host, provider } = await listed(simple);
     await host.publish([...simple, { id: 'fourth', at: start + 30, files: [['src/y', '1']] }]);
     host.faults.add({ fault: { kind: 'status', status }, route: 'mergeBase' });
     expect(await list(provider)).toEqual(simpleListing);
