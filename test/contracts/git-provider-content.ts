@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { isFailureOf } from '../../src/domain/failure.ts';
 import type { DatedFile, GitProvider } from '../../src/ports/git-provider.ts';
 import { agents, type StageCase } from './git-provider-harness.ts';
+import { oneCommit } from './git-repository.ts';
 import { assertFails, decidedBy } from './contract.ts';
 
 const start = 1_600_000_000;
@@ -36,7 +37,7 @@ export const contentCases: readonly StageCase[] = [
     async ({ publish, provider }) => {
       const run = { executable: '#!/bin/sh\n' };
       const files = [...contents.map(([name, content]) => [`${agents}/${name}`, content] as const), [`${agents}/run.sh`, run] as const];
-      const repository = await publish({ commits: [{ id: 'first', at: start, files }] });
+      const repository = await publish(oneCommit(start, files));
       const listed = await filesOf(provider, repository);
       assert.equal(listed.length, files.length);
       for (const [path, entry] of files) {
@@ -53,9 +54,7 @@ export const contentCases: readonly StageCase[] = [
     'reads a file of exactly as many bytes as allowed, and fails with provider_failed for one more',
     async ({ publish, provider }) => {
       const sizes = [0, 1, 1000, 100_000];
-      const repository = await publish({
-        commits: [{ id: 'first', at: start, files: sizes.map((size) => [`${agents}/${size}.md`, 'x'.repeat(size)] as const) }],
-      });
+      const repository = await publish(oneCommit(start, sizes.map((size) => [`${agents}/${size}.md`, 'x'.repeat(size)] as const)));
       for (const found of await filesOf(provider, repository)) {
         const size = Number(/(\d+)\.md$/u.exec(found.path)?.[1]);
         assert.equal((await provider.readFile(repository, found, size)).length, size);
@@ -82,8 +81,8 @@ export const contentCases: readonly StageCase[] = [
   [
     'fails with file_not_found if the repository does not have the content',
     async ({ publish, provider }) => {
-      const repository = await publish({ commits: [{ id: 'first', at: start, files: [[file, 'of the shop']] }] });
-      const tool = await publish({ commits: [{ id: 'first', at: start, files: [[file, 'of the tool']] }] }, 'acme/tool');
+      const repository = await publish(oneCommit(start, [[file, 'of the shop']]));
+      const tool = await publish(oneCommit(start, [[file, 'of the tool']]), 'acme/tool');
       const empty = await publish({ commits: [] }, 'acme/empty');
       const [elsewhere] = await filesOf(provider, tool);
       assert.ok(elsewhere);
@@ -100,7 +99,7 @@ export const contentCases: readonly StageCase[] = [
   [
     'readFile fails with repository_not_found if there is no such repository',
     async ({ publish, provider }) => {
-      const repository = await publish({ commits: [{ id: 'first', at: start, files: [[file, 'a']] }] });
+      const repository = await publish(oneCommit(start, [[file, 'a']]));
       const [found] = await filesOf(provider, repository);
       assert.ok(found);
       for (const missing of ['acme/missing', 'nobody/shop', `${repository}/deeper`, 'acme/sh*p', 'acme/shop?x', 'acme/shop#x']) {
@@ -114,7 +113,7 @@ export const contentCases: readonly StageCase[] = [
   [
     'reads from a renamed repository by its new name, and by its old name as declared',
     async ({ publish, rename, provider, traits }) => {
-      const former = await publish({ commits: [{ id: 'first', at: start, files: [[file, 'the content']] }] });
+      const former = await publish(oneCommit(start, [[file, 'the content']]));
       const current = former.replace(/shop$/u, 'store');
       const [found] = await filesOf(provider, former);
       assert.ok(found);
@@ -129,7 +128,7 @@ export const contentCases: readonly StageCase[] = [
   [
     'readFile rejects with the reason of a signal that has fired, and serves other callers',
     async ({ publish, provider }) => {
-      const repository = await publish({ commits: [{ id: 'first', at: start, files: [[file, 'the content']] }] });
+      const repository = await publish(oneCommit(start, [[file, 'the content']]));
       const [found] = await filesOf(provider, repository);
       assert.ok(found);
       const reason = new Error('the caller has left');

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { agents, byPath, type StageCase } from './git-provider-harness.ts';
+import { oneCommit } from './git-repository.ts';
 import { decidedBy } from './contract.ts';
 
 const start = 1_600_000_000;
@@ -8,23 +9,15 @@ export const fileCases: readonly StageCase[] = [
   [
     'lists regular files at any depth, with paths from the root',
     async ({ publish, list }) => {
-      const repository = await publish({
-        commits: [
-          {
-            id: 'first',
-            at: start,
-            files: [
-              [`${agents}/a.md`, 'a'],
-              [`${agents}/deploy/aws.md`, 'b'],
-              [`${agents}/deploy/deep/er/still.md`, 'c'],
-              [`${agents}/run.sh`, { executable: 'd' }],
-              [`${agents}-old/x.md`, 'e'],
-              ['.skep/y.md', 'f'],
-              [`below/${agents}/z.md`, 'g'],
-            ],
-          },
-        ],
-      });
+      const repository = await publish(oneCommit(start, [
+        [`${agents}/a.md`, 'a'],
+        [`${agents}/deploy/aws.md`, 'b'],
+        [`${agents}/deploy/deep/er/still.md`, 'c'],
+        [`${agents}/run.sh`, { executable: 'd' }],
+        [`${agents}-old/x.md`, 'e'],
+        ['.skep/y.md', 'f'],
+        [`below/${agents}/z.md`, 'g'],
+      ]));
       assert.deepEqual(await list(repository), [
         [`${agents}/a.md`, start],
         [`${agents}/deploy/aws.md`, start],
@@ -38,9 +31,7 @@ export const fileCases: readonly StageCase[] = [
     async ({ publish, provider }) => {
       const wanted = ['UPPER.MD', 'lower.md', 'deploy/Mixed.Md'];
       const others = ['README.md', 'deploy/readme.MD', 'notes.txt'];
-      const repository = await publish({
-        commits: [{ id: 'first', at: start, files: [...wanted, ...others].map((name) => [`${agents}/${name}`, name]) }],
-      });
+      const repository = await publish(oneCommit(start, [...wanted, ...others].map((name) => [`${agents}/${name}`, name])));
       const asked: string[] = [];
       const listing = await provider.listFiles(repository, {
         directory: () => agents,
@@ -59,41 +50,25 @@ export const fileCases: readonly StageCase[] = [
   [
     'leaves out links and submodules, and calls accepts for neither',
     async ({ publish, list }) => {
-      const repository = await publish({
-        commits: [
-          {
-            id: 'first',
-            at: start,
-            files: [
-              [`${agents}/file.md`, 'a'],
-              [`${agents}/link.md`, { link: 'file.md' }],
-              [`${agents}/folder`, { link: '../../docs' }],
-              ['docs/a.md', 'a'],
-              [`${agents}/module.md`, { submodule: '1'.repeat(40) }],
-            ],
-          },
-        ],
-      });
+      const repository = await publish(oneCommit(start, [
+        [`${agents}/file.md`, 'a'],
+        [`${agents}/link.md`, { link: 'file.md' }],
+        [`${agents}/folder`, { link: '../../docs' }],
+        ['docs/a.md', 'a'],
+        [`${agents}/module.md`, { submodule: '1'.repeat(40) }],
+      ]));
       assert.deepEqual(await list(repository), [[`${agents}/file.md`, start]]);
     },
   ],
   [
     'returns an empty list if the directory is missing, a file, a link or a submodule',
     async ({ publish, list }) => {
-      const repository = await publish({
-        commits: [
-          {
-            id: 'first',
-            at: start,
-            files: [
-              ['file', 'a'],
-              ['folder/a.md', 'a'],
-              ['link', { link: 'folder' }],
-              ['module', { submodule: '1'.repeat(40) }],
-            ],
-          },
-        ],
-      });
+      const repository = await publish(oneCommit(start, [
+        ['file', 'a'],
+        ['folder/a.md', 'a'],
+        ['link', { link: 'folder' }],
+        ['module', { submodule: '1'.repeat(40) }],
+      ]));
       for (const directory of ['missing', 'missing/deeper', 'file', 'file/deeper', 'link', 'module']) {
         assert.deepEqual(await list(repository, directory), [], directory);
       }
@@ -120,7 +95,7 @@ export const fileCases: readonly StageCase[] = [
     async ({ publish, provider }) => {
       const names = Array.from({ length: 1100 }, (_, index) => `agent-${String(index).padStart(4, '0')}.md`);
       const wanted = [names[0], names.at(-1)];
-      const repository = await publish({ commits: [{ id: 'all', at: start, files: names.map((name) => [`${agents}/${name}`, name]) }] });
+      const repository = await publish(oneCommit(start, names.map((name) => [`${agents}/${name}`, name])));
       const asked: string[] = [];
       const accepts = (path: string): boolean => {
         asked.push(path);
@@ -188,9 +163,7 @@ export const fileCases: readonly StageCase[] = [
     'takes the directory literally',
     async ({ publish, list }) => {
       const directories = ['a*', 'ab', 'a?', '[a]b', ':(top)a', 'ü/"q"', '-a', 'a%62'];
-      const repository = await publish({
-        commits: [{ id: 'first', at: start, files: directories.map((directory) => [`${directory}/x.md`, 'x']) }],
-      });
+      const repository = await publish(oneCommit(start, directories.map((directory) => [`${directory}/x.md`, 'x'])));
       for (const directory of directories) {
         assert.deepEqual(await list(repository, directory), [[`${directory}/x.md`, start]]);
       }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { isFailureOf } from '../../src/domain/failure.ts';
 import { agents, type StageCase } from './git-provider-harness.ts';
+import { oneCommit } from './git-repository.ts';
 import { assertFails, decidedBy } from './contract.ts';
 
 const start = 1_600_000_000;
@@ -11,7 +12,7 @@ export const repositoryCases: readonly StageCase[] = [
   [
     "passes the repository's actual name to the caller, and lists the directory that it returns",
     async ({ publish, provider }) => {
-      const repository = await publish({ commits: [{ id: 'first', at: start, files: [['shop-agents/a.md', 'a']] }] });
+      const repository = await publish(oneCommit(start, [['shop-agents/a.md', 'a']]));
       const names: string[] = [];
       const listing = await provider.listFiles(repository, {
         directory: (name) => {
@@ -38,7 +39,7 @@ export const repositoryCases: readonly StageCase[] = [
   [
     'fails with repository_not_found if there is no such repository',
     async ({ publish, provider }) => {
-      const repository = await publish({ commits: [{ id: 'first', at: start, files: [[file, 'a']] }] });
+      const repository = await publish(oneCommit(start, [[file, 'a']]));
       const patterns = ['acme/sh*p', 'acme/sho?', 'acme/[s]hop', 'acme/sho%70', 'acme/shop?x', 'acme/shop#x'];
       for (const missing of ['acme/missing', 'nobody/shop', `${repository}/deeper`, ...patterns]) {
         const isRefusal = (error: unknown): boolean =>
@@ -53,7 +54,7 @@ export const repositoryCases: readonly StageCase[] = [
     'finds a renamed repository by its new name, and by its old name as declared',
     async ({ publish, rename, provider, list, traits }) => {
       const files = [file, 'shop-agents/a.md', 'store-agents/a.md'].map((path) => [path, '1'] as const);
-      const former = await publish({ commits: [{ id: 'first', at: start, files }] });
+      const former = await publish(oneCommit(start, files));
       const current = former.replace(/shop$/u, 'store');
       await provider.find(former);
       await rename(former, current);
@@ -133,7 +134,7 @@ export const repositoryCases: readonly StageCase[] = [
   [
     'returns the same result to many concurrent callers',
     async ({ publish, list }) => {
-      const repository = await publish({ commits: [{ id: 'first', at: start, files: [[file, '1']] }] });
+      const repository = await publish(oneCommit(start, [[file, '1']]));
       const answers = await Promise.all(Array.from({ length: 20 }, () => list(repository)));
       for (const answer of answers) assert.deepEqual(answer, [[file, start]]);
     },
@@ -141,7 +142,7 @@ export const repositoryCases: readonly StageCase[] = [
   [
     'rejects with the reason of a signal that has fired, and serves other callers',
     async ({ publish, provider, list }) => {
-      const repository = await publish({ commits: [{ id: 'first', at: start, files: [[file, '1']] }] });
+      const repository = await publish(oneCommit(start, [[file, '1']]));
       const reason = new Error('the caller has left');
       const isReason = (error: unknown): boolean => error === reason;
       const expected = 'rejects with the reason of the signal';

@@ -26,6 +26,9 @@ export interface RepositoryDescription {
   readonly objectFormat?: 'sha1' | 'sha256';
 }
 
+/** Describes a repository whose only commit adds these files. */
+export const oneCommit = (at: number, files: CommitDescription['files']): RepositoryDescription => ({ commits: [{ id: 'first', at, files }] });
+
 /** Git runs without any configuration, as the author A and the committer C. */
 export const gitEnvironment: NodeJS.ProcessEnv = {
   PATH: process.env['PATH'],

@@ -3,6 +3,7 @@ import { createClient, type SkepClient } from '../../../src/client/index.ts';
 import type { MemoryAgentScript } from '../../doubles/memory/index.ts';
 import { Chat } from '../../../src/adapters/cli/chat.ts';
 import { until } from '../../support/until.ts';
+import { stall } from '../http/support.ts';
 import { coderSpec, createWorld, plainSpec, type World } from '../http/world.ts';
 
 export const escape = '\u001b';
@@ -27,13 +28,8 @@ const script: MemoryAgentScript = async (turn) => {
     case 'steer':
       await turn.say(`a${escape}[2Jb${escape}]0;title\u0007c\u009b31md\u202ee\rf`);
       return;
-    case 'stall': {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      turn.signal.addEventListener('abort', () => resolve(), { once: true });
-      await turn.say('stalling.');
-      await promise;
-      return 'cancelled';
-    }
+    case 'stall':
+      return await stall(turn);
     case 'fail':
       throw new Error('the model is away');
     case 'crash':

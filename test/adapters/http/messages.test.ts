@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { items, object, type Json } from '../../support/client.ts';
 import { openEventStream } from '../../support/event-stream.ts';
 import { until } from '../../support/until.ts';
-import { conversations, readyConversation } from './support.ts';
+import { conversations, readyConversation, stall } from './support.ts';
 import { coderSpec, createWorld, type World } from './world.ts';
 
 const options = [
@@ -17,14 +17,8 @@ beforeAll(async () => {
     script: async (turn) => {
       const text = turn.message.content.at(-1)?.text ?? '';
       if (text === 'ask') await turn.say(`chosen: ${await turn.ask({ toolCallId: 'call-1', title: 'Write a file', options })}`);
-      else if (text !== 'stall') await turn.say(`heard: ${text}`);
-      else {
-        const { promise, resolve } = Promise.withResolvers<void>();
-        turn.signal.addEventListener('abort', () => resolve(), { once: true });
-        await turn.say('stalling.');
-        await promise;
-        return 'cancelled';
-      }
+      else if (text === 'stall') return await stall(turn);
+      else await turn.say(`heard: ${text}`);
       return 'end_turn';
     },
   });

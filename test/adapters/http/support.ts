@@ -1,4 +1,5 @@
 import type { EventDraft } from '../../../src/domain/event.ts';
+import type { MemoryAgentScript } from '../../doubles/memory/index.ts';
 import { object } from '../../support/client.ts';
 import { until } from '../../support/until.ts';
 import type { World } from './world.ts';
@@ -10,6 +11,15 @@ export async function readyConversation(world: World, body: unknown = {}): Promi
   const id = String(object(await world.ann('POST', conversations, body))['id']);
   await until(() => world.ann('GET', `${conversations}/${id}`), (answer) => object(answer)['start_status'] === 'READY', 60_000);
   return id;
+}
+
+/** The turn of an agent that says `stalling.`, and works until it is cancelled. */
+export async function stall(turn: Parameters<MemoryAgentScript>[0]): Promise<'cancelled'> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  turn.signal.addEventListener('abort', () => resolve(), { once: true });
+  await turn.say('stalling.');
+  await promise;
+  return 'cancelled';
 }
 
 /** Waits for a line of the request log. */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { neverAborts } from '../../../../src/ports/abort-signals.ts';
 import { executeIn } from '../../../contracts/work-tree.ts';
-import { reasonOf, take } from './snapshot-support.ts';
+import { reasonOf, take, takeWithNewFile } from './snapshot-support.ts';
 import { createScene, open } from './support.ts';
 
 describe('A snapshot of a repository with an old mistake', () => {
@@ -21,9 +21,8 @@ describe('A snapshot of a repository with an old mistake', () => {
     git(['update-ref', 'HEAD', add('commit', make(git(['cat-file', 'commit', 'HEAD']), padded))]);
     expect(spawnSync('git', ['-C', join(scene.served, 'acme/shop.git'), 'fsck', '--strict'], { encoding: 'utf8' }).stderr).toContain(mistake);
     const mirror = scene.mirror();
-    const tree = await open(mirror, scene.request);
-    await writeFile(join(tree.folder, 'new'), 'new\n');
-    await using snapshot = await take(mirror, tree);
+    const { snapshot: taken } = await takeWithNewFile(mirror, scene.request);
+    await using snapshot = taken;
     expect((await snapshot.files(neverAborts)).map(({ path }) => path)).toEqual(['new']);
   });
 });
@@ -33,9 +32,8 @@ describe('A snapshot', () => {
     const files = [['gitatt~1', 'x\n'], ['folder/GI7D29~1', 'x\n']] as const;
     const scene = await createScene([{ id: 'first', at: 1, files }]);
     const mirror = scene.mirror();
-    const tree = await open(mirror, scene.request);
-    await writeFile(join(tree.folder, 'new'), 'new\n');
-    await using snapshot = await take(mirror, tree);
+    const { snapshot: taken } = await takeWithNewFile(mirror, scene.request);
+    await using snapshot = taken;
     expect((await snapshot.files(neverAborts)).map(({ path }) => path)).toEqual(['new']);
   });
 

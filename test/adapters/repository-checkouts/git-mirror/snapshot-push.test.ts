@@ -4,22 +4,24 @@ import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createLocalGitProvider } from '../../../../src/adapters/git-provider/local/index.ts';
+import type { GitMirrorOptions } from '../../../../src/adapters/repository-checkouts/git-mirror/index.ts';
 import { neverAborts } from '../../../../src/ports/abort-signals.ts';
+import type { RepositoryDescription } from '../../../contracts/git-repository.ts';
 import { runGit } from '../../../contracts/work-tree.ts';
-import { list, reasonOf, receive, take } from './snapshot-support.ts';
+import { list, reasonOf, receive, take, takeWithNewFile } from './snapshot-support.ts';
 import { authorization, commits, createScene, mirrorOf, open, publish, temporaryFolder, token } from './support.ts';
 
 describe('A push', () => {
   const change = { author: { name: 'Ann', email: 'ann@example.com' }, message: 'Work\n', at: 0 };
 
   /** A work tree with a new file, and its snapshot with a commit of it. */
-  async function committed() {
-    const scene = await createScene();
-    const mirror = scene.mirror();
-    const tree = await open(mirror, scene.request);
-    await writeFile(join(tree.folder, 'new'), 'new\n');
-    const snapshot = await take(mirror, tree);
-    return { scene, mirror, tree, snapshot, commit: await snapshot.commit(change, neverAborts) };
+  async function committed({ description, options, author = change.author }: {
+    readonly description?: RepositoryDescription; readonly options?: Partial<GitMirrorOptions>; readonly author?: typeof change.author;
+  } = {}) {
+    const scene = await createScene(description);
+    const mirror = scene.mirror(options);
+    const { tree, snapshot } = await takeWithNewFile(mirror, scene.request);
+    return { scene, mirror, tree, snapshot, commit: await snapshot.commit({ ...change, author }, neverAborts) };
   }
 
   test('is refused by a hook of the host or for a read-only credential, and does not show it', async () => {
@@ -67,27 +69,20 @@ describe('A push', () => {
   });
 
   test('is forbidden if the repository belongs to another user of this machine', async () => {
-    const scene = await createScene();
     // Root may write everywhere, so a program writes what git does.
     const gitBinary = join(await temporaryFolder(), 'git-as-another-user');
     const refusal = `echo 'error: remote unpack failed: unable to create temporary object directory' >&2; printf '!\\tx:y\\t[remote rejected] (unpacker error)\\n'`;
     await writeFile(gitBinary, `#!/bin/sh\ncase " $* " in *' push '*) ${refusal}; exit 1 ;; esac\nexec git "$@"\n`, { mode: 0o755 });
-    const mirror = scene.mirror({ gitBinary });
-    const tree = await open(mirror, scene.request);
-    await writeFile(join(tree.folder, 'new'), 'new\n');
-    await using snapshot = await take(mirror, tree);
-    const commit = await snapshot.commit(change, neverAborts);
+    const { scene, snapshot: taken, commit } = await committed({ options: { gitBinary } });
+    await using snapshot = taken;
     const push = snapshot.push({ request: { ...scene.request, branch: 'skep/one' }, commit, expected: null }, neverAborts);
     expect(await reasonOf(push)).toMatchObject({ code: 'push_forbidden' });
   });
 
   test('is refused if the name is too long, if it conflicts with another branch, or if another program has locked the branch', async () => {
-    const scene = await createScene({ commits: commits(1), branches: { main: 'c0', 'topic/part': 'c0' } });
-    const mirror = scene.mirror();
-    const tree = await open(mirror, scene.request);
-    await writeFile(join(tree.folder, 'new'), 'new\n');
-    await using snapshot = await take(mirror, tree);
-    const commit = await snapshot.commit(change, neverAborts);
+    const description = { commits: commits(1), branches: { main: 'c0', 'topic/part': 'c0' } };
+    const { scene, snapshot: taken, commit } = await committed({ description });
+    await using snapshot = taken;
     const push = (branch: string): Promise<void> => snapshot.push({ request: { ...scene.request, branch }, commit, expected: null }, neverAborts);
     for (const branch of ['topic', 'topic/part/more']) expect(await reasonOf(push(branch))).toEqual({ code: 'branch_name_conflict' });
     expect(await reasonOf(push('x'.repeat(251)))).toEqual({ code: 'branch_name_too_long' });
@@ -99,12 +94,8 @@ describe('A push', () => {
   });
 
   test.each(['...', ' "<>" '])('of a commit whose author has a name that git does not take has the address instead: %s', async (name) => {
-    const scene = await createScene();
-    const mirror = scene.mirror();
-    const tree = await open(mirror, scene.request);
-    await writeFile(join(tree.folder, 'new'), 'new\n');
-    await using snapshot = await take(mirror, tree);
-    const commit = await snapshot.commit({ ...change, author: { ...change.author, name } }, neverAborts);
+    const { scene, mirror, snapshot: taken, commit } = await committed({ author: { ...change.author, name } });
+    await using snapshot = taken;
     await snapshot.push({ request: { ...scene.request, branch: 'skep/one' }, commit, expected: null }, neverAborts);
     const pushed = await open(mirror, { ...scene.request, branch: 'skep/one' });
     expect(await pushed.git('log', '-1', '--format=%an <%ae>')).toBe('ann@example.com <ann@example.com>');

@@ -1,13 +1,23 @@
 import { execFileSync } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { ChangeList } from '../../../../src/domain/change.ts';
 import type { Reason } from '../../../../src/domain/reason.ts';
 import { neverAborts } from '../../../../src/ports/abort-signals.ts';
-import type { RepositoryCheckouts } from '../../../../src/ports/repository-checkouts.ts';
+import type { CheckoutRequest, RepositoryCheckouts } from '../../../../src/ports/repository-checkouts.ts';
 import { type SnapshotRequest, SnapshotRefusal, type WorkTreeSnapshot } from '../../../../src/ports/work-tree-snapshot.ts';
 import { executeIn, type WorkTree } from '../../../contracts/work-tree.ts';
+import { open } from './support.ts';
 
 export function take(mirror: RepositoryCheckouts, { folder, commit }: Pick<WorkTree, 'folder' | 'commit'>): Promise<WorkTreeSnapshot> {
   return mirror.takeSnapshot({ base: commit, run: (command) => executeIn(folder, command) }, neverAborts);
+}
+
+/** Takes a snapshot of a work tree with a new file. */
+export async function takeWithNewFile(mirror: RepositoryCheckouts, request: CheckoutRequest): Promise<{ tree: WorkTree; snapshot: WorkTreeSnapshot }> {
+  const tree = await open(mirror, request);
+  await writeFile(join(tree.folder, 'new'), 'new\n');
+  return { tree, snapshot: await take(mirror, tree) };
 }
 
 /** Lists the changes of the work tree. */
