@@ -14,11 +14,56 @@ import { endsWell, launchOf, sleeps } from './programs.ts';
 const eatsMemory = 'x=0123456789; while :; do x=$x$x; done';
 const limited = { cpus: null, memoryBytes: 16 * 2 ** 20, pids: null, openFiles: null, logBytes: null, diskBytes: null };
 
-const stopped = (runtime: SandboxRuntime, id: string): Promise<ObservedSandbox> =>
-  until(
-    () => runtime.inspect(id),
-    ({ state }) => state === 'stopped',
-  );
+const stopped = (runtime: SandboxRuntime, id: string): Promise<ObservedSandbox> => until(() => runtime.inspect(id), ({ state }) => state === 'stopped');
+
+const fromOutside = (exitCode: number) => ({ endedFromOutside: true, reason: { code: 'process_exited', exitCode } });
+const byItself = (exitCode: number) => ({ endedFromOutside: false, reason: { code: 'process_exited', exitCode } });
+
+/** Returns a function that waits until the runtime has notified its listeners of the sandbox. */
+function listening(runtime: SandboxRuntime): (id: string) => Promise<unknown> {
+  const woken: string[] = [];
+  runtime.subscribe((id) => woken.push(id));
+  return (id) => until(() => woken, (ids) => ids.includes(id));
+}
+
+/** A client whose engine notices that memory ran out only after the end: later than the event of the end, and than the first inspect after it. */
+function noticingMemoryLate(): { readonly docker: Docker; readonly connected: Promise<void> } {
+  const [connected, inspected] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const docker = clientOf(async function* (events) {
+    connected.resolve();
+    const late: string[] = [];
+    let isOver = false;
+    for await (const event of events) {
+      if (isEvent(event, 'oom') && !isOver) late.push(event);
+      else yield event;
+      if (!isEvent(event, 'die')) continue;
+      isOver = true;
+      // On a slow machine, the inspection comes later than any memory event.
+      await Promise.race([inspected.promise, pause(20)]);
+      yield* late;
+    }
+  }, (_path, response, pass) => {
+    const { State } = (response ?? {}) as Partial<Docker.ContainerInspectInfo>;
+    if (State?.Status === 'exited') {
+      State.OOMKilled = false;
+      inspected.resolve();
+    }
+    pass();
+  });
+  return { docker, connected: connected.promise };
+}
+
+/** A client, and a promise that resolves when the runtime has handled an event about memory that ran out. */
+function watchingMemory(): { readonly docker: Docker; readonly ranOut: Promise<void> } {
+  const ranOut = Promise.withResolvers<void>();
+  const docker = clientOf(async function* (events) {
+    for await (const event of events) {
+      yield event;
+      if (isEvent(event, 'oom')) ranOut.resolve();
+    }
+  });
+  return { docker, ranOut: ranOut.promise };
+}
 
 describeWithDocker('The end of a Docker sandbox', () => {
   const engine = createEngine();
@@ -28,29 +73,22 @@ describeWithDocker('The end of a Docker sandbox', () => {
 
   test('counts as from outside if someone stops the container, and not if its command exits or crashes', async () => {
     const runtime = engine.open();
-    const woken: string[] = [];
-    runtime.subscribe((id) => woken.push(id));
-    const [byStop, byKill, byCrash, byItself] = await Promise.all([
+    const notified = listening(runtime);
+    const [stops, killed, crashed, exited] = await Promise.all([
       engine.begun(runtime, endsWell),
       engine.begun(runtime, sleeps),
       engine.begun(runtime, sleeps),
       engine.begun(runtime, shell('touch begun; sleep 0.2; exit 7')),
     ]);
-    await container(byStop.id).stop({ t: 20 });
-    await container(byKill.id).kill();
-    await engine.crash(byCrash.id);
-    for (const { id } of [byStop, byKill, byCrash, byItself]) await until(() => woken, (ids) => ids.includes(id));
-    expect(await stopped(runtime, byStop.id)).toMatchObject({
-      endedFromOutside: true,
-      reason: { code: 'process_exited', exitCode: 0 },
-    });
-    expect(await stopped(runtime, byKill.id)).toMatchObject({ endedFromOutside: true, reason: { code: 'process_exited', exitCode: 137 } });
-    expect(await stopped(runtime, byCrash.id)).toMatchObject({
-      endedFromOutside: false,
-      reason: { code: 'process_exited', exitCode: 137 },
-    });
-    expect(await stopped(runtime, byItself.id)).toMatchObject({ endedFromOutside: false, reason: { code: 'process_exited', exitCode: 7 } });
-    expect(await runtime.list()).toEqual(expect.arrayContaining([await runtime.inspect(byStop.id), await runtime.inspect(byCrash.id)]));
+    await container(stops.id).stop({ t: 20 });
+    await container(killed.id).kill();
+    await engine.crash(crashed.id);
+    for (const { id } of [stops, killed, crashed, exited]) await notified(id);
+    expect(await stopped(runtime, stops.id)).toMatchObject(fromOutside(0));
+    expect(await stopped(runtime, killed.id)).toMatchObject(fromOutside(137));
+    expect(await stopped(runtime, crashed.id)).toMatchObject(byItself(137));
+    expect(await stopped(runtime, exited.id)).toMatchObject(byItself(7));
+    expect(await runtime.list()).toEqual(expect.arrayContaining([await runtime.inspect(stops.id), await runtime.inspect(crashed.id)]));
   });
 
   test('counts as from outside if the container is stopped by the signal that its image names', async () => {
@@ -60,71 +98,43 @@ describeWithDocker('The end of a Docker sandbox', () => {
     onTestFinished(async () => void (await engine.docker.getImage(image).remove()));
     await base.remove();
     const runtime = engine.open();
-    const woken: string[] = [];
-    runtime.subscribe((id) => woken.push(id));
+    const notified = listening(runtime);
     const { id } = await engine.begun(runtime, shell('trap "exit 3" USR1; touch begun; while :; do sleep 0.05; done'), { image });
     await container(id).stop({ t: 20 });
-    await until(() => woken, (ids) => ids.includes(id));
-    expect(await stopped(runtime, id)).toMatchObject({ endedFromOutside: true, reason: { exitCode: 3 } });
+    await notified(id);
+    expect(await stopped(runtime, id)).toMatchObject(fromOutside(3));
   });
 
   test('is classified by its exit code if there was no listener', async () => {
     const runtime = engine.open();
-    const [byStop, byItself] = await Promise.all([engine.begun(runtime, sleeps), engine.begun(runtime, shell('touch begun; exit 7'))]);
-    await container(byStop.id).stop({ t: 20 });
-    expect(await stopped(runtime, byStop.id)).toMatchObject({ endedFromOutside: true, reason: { code: 'process_exited', exitCode: 143, signal: 'SIGTERM' } });
-    expect(await stopped(runtime, byItself.id)).toMatchObject({ endedFromOutside: false });
+    const [stops, exited] = await Promise.all([engine.begun(runtime, sleeps), engine.begun(runtime, shell('touch begun; exit 7'))]);
+    await container(stops.id).stop({ t: 20 });
+    expect(await stopped(runtime, stops.id)).toMatchObject({ endedFromOutside: true, reason: { code: 'process_exited', exitCode: 143, signal: 'SIGTERM' } });
+    expect(await stopped(runtime, exited.id)).toMatchObject(byItself(7));
   });
 
   test('is reported as out_of_memory if it used too much memory, also if the engine notices that after the end', async () => {
-    const [connected, inspected] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    const docker = clientOf(async function* (events) {
-      connected.resolve();
-      const late: string[] = [];
-      let isOver = false;
-      for await (const event of events) {
-        if (isEvent(event, 'oom') && !isOver) late.push(event);
-        else yield event;
-        if (!isEvent(event, 'die')) continue;
-        isOver = true;
-        // On a slow machine, the inspection comes later than any memory event.
-        await Promise.race([inspected.promise, pause(20)]);
-        yield* late;
-      }
-    }, (_path, response, pass) => {
-      const { State } = (response ?? {}) as Partial<Docker.ContainerInspectInfo>;
-      if (State?.Status === 'exited') {
-        State.OOMKilled = false;
-        inspected.resolve();
-      }
-      pass();
-    });
+    const { docker, connected } = noticingMemoryLate();
     const runtime = engine.open({ docker });
     runtime.subscribe(() => {});
-    await connected.promise;
+    await connected;
     const launch = launchOf(shell(eatsMemory), { resources: limited });
     await runtime.start(launch, () => {}, neverAborts);
     expect(await stopped(runtime, launch.id)).toMatchObject({ endedFromOutside: false, reason: { code: 'out_of_memory' } });
   });
 
   test('counts as from outside although a command in it ran out of memory earlier', async () => {
-    const noticed = Promise.withResolvers<void>();
-    const docker = clientOf(async function* (events) {
-      for await (const event of events) {
-        yield event;
-        if (isEvent(event, 'oom')) noticed.resolve();
-      }
-    });
+    const { docker, ranOut } = watchingMemory();
     const runtime = engine.open({ docker });
     runtime.subscribe(() => {});
     // While the memory of the killed command is not free yet, the next process that needs some is killed. So this one starts no others.
     const waits = shell('trap "exit 0" TERM; touch begun; sleep 100000 & wait');
     const { id } = await engine.begun(runtime, waits, { resources: limited });
     await engine.ask(id, eatsMemory);
-    await noticed.promise;
+    await ranOut;
     await container(id).stop({ t: 20 });
     expect(await container(id).inspect()).toMatchObject({ State: { ExitCode: 0, OOMKilled: true } });
-    expect(await stopped(runtime, id)).toMatchObject({ endedFromOutside: true, reason: { code: 'process_exited', exitCode: 0 } });
+    expect(await stopped(runtime, id)).toMatchObject(fromOutside(0));
   });
 
   test('leaves containers of other owners and other deployments alone', async () => {
