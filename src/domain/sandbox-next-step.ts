@@ -69,8 +69,17 @@ export function nextSandboxStep(
       // A sandbox in quarantine that is gone is of no use.
       if (isQuarantined(sandbox) && observed.state === 'absent') return writeStep(markDeleted(sandbox, vanished, now), 'runtime');
       // None of its processes may run any more. The files stay, so that people can look into the error.
-      return observed.state === 'running' || observed.state === 'frozen' ? { kind: 'stop' } : clearStillRunningStep(sandbox, now);
+      if (observed.state === 'running' || observed.state === 'frozen') return { kind: 'stop' };
+      return correctReasonStep(sandbox, observed, now) ?? clearStillRunningStep(sandbox, now);
   }
+}
+
+/** A runtime may learn only after the end that memory was the cause. The details of the end stay. Null if there is nothing to correct. */
+function correctReasonStep(sandbox: Sandbox, { reason }: ObservedSandbox, now: number): SandboxStep | null {
+  const { statusReason } = sandbox;
+  if (statusReason?.code !== 'process_exited' || reason?.code !== 'out_of_memory') return null;
+  const { program: _notOfMemory, ...details } = statusReason;
+  return writeStep(nextVersion(sandbox, now, { statusReason: { ...details, ...reason } }), null);
 }
 
 /** The step that is safe in every state and returns the new state, so no inspect is needed first. Null if there is none. */

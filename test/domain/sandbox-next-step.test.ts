@@ -225,6 +225,16 @@ describe('reconciliation', () => {
     }
   });
 
+  test('learns later that an ERROR sandbox ran out of memory, and keeps the details of its end', () => {
+    const exit = { exitCode: 137, signal: 'SIGKILL' } as const;
+    const ended = of({ status: 'ERROR', statusReason: { code: 'process_exited', ...exit, program: 'sh', phase: 'running', output: 'full' } });
+    const reported = found({ state: 'stopped', reason: { code: 'out_of_memory', ...exit } });
+    const step = nextSandboxStep(ended, reported, 1);
+    const statusReason = { code: 'out_of_memory', ...exit, phase: 'running', output: 'full' };
+    expect(step).toEqual({ kind: 'write', by: null, to: { ...ended, version: ended.version + 1, updatedAt: 1, statusReason } });
+    expect(step.kind === 'write' && nextSandboxStep(step.to, reported, 2)).toEqual({ kind: 'none' });
+  });
+
   test('freezes or stops a PAUSED sandbox again if it runs', () => {
     for (const pauseKind of ['freeze', 'stop'] as const) {
       expect(nextSandboxStep(of({ status: 'PAUSED', pauseKind }), found({ state: 'running' }), 1)).toEqual({ kind: pauseKind });

@@ -1,4 +1,5 @@
 import { gitIdentityOf, type PullRequest, type PullRequestContent } from '../../domain/change.ts';
+import type { Conversation } from '../../domain/conversation.ts';
 import { afterPush, Failure, isFailure } from '../../domain/failure.ts';
 import { type Caller, userIdOf } from '../../domain/principal.ts';
 import type { GitProvider, NewPullRequest } from '../../ports/git-provider.ts';
@@ -51,18 +52,15 @@ async function publishAlone(
   deps: ConversationUseCaseDeps, caller: Caller, id: string, request: PublishRequest, signal: AbortSignal,
 ): Promise<PublishedChanges> {
   const conversation = await getVisibleConversation(deps.store, caller, id);
-  const { repositoryPath, gitProvider, archivedAt } = conversation;
+  const { patterns, pullRequest: wanted } = request;
   const branch = request.branch ?? `${deps.product}/${id}`;
   // Its sandbox is gone, or is used by others.
-  if (archivedAt !== null) throw new Failure('conversation_publish_refused', { id, branch, reason: { code: 'conversation_archived' } });
+  if (conversation.archivedAt !== null) {
+    throw new Failure('conversation_publish_refused', { id, branch, reason: { code: 'conversation_archived' } });
+  }
   const workTree = await findWorkTree(deps, conversation);
-  const location = { provider: gitProvider ?? '', path: repositoryPath ?? '' };
-  const { provider, path, isArchived } = await deps.repositories.findAgain(location, request.patterns, signal);
-  if (isArchived === true) throw new Failure('conversation_publish_refused', { id, branch, reason: { code: 'repository_archived' } });
-  const remote = await provider.remote(path, signal);
-  const target = { provider: provider.name, repository: path, remote, branch };
-  const { pullRequest: wanted } = request;
-  const openPullRequest = wanted === null ? null : pullRequestOpener(provider, path, { ...wanted, branch });
+  const { provider, target } = await findTarget(deps, conversation, branch, patterns, signal);
+  const openPullRequest = wanted === null ? null : pullRequestOpener(provider, target.repository, { ...wanted, branch });
   if (wanted !== null && wanted.base !== null) await deps.checkouts.checkBranch({ ...target, branch: wanted.base }, signal);
   const { commit, complete } = await pushCommit(deps, workTree, { ...request, userId: userIdOf(caller) }, target, signal);
   try {
@@ -75,6 +73,17 @@ async function publishAlone(
   } catch (error) {
     throw isFailure(error) ? afterPush(error, { branch, commit }) : error;
   }
+}
+
+/** Finds the conversation's repository, under its present name. Throws `conversation_publish_refused` if it is archived at its host. */
+async function findTarget(
+  deps: ConversationUseCaseDeps, { id, repositoryPath, gitProvider }: Conversation, branch: string, patterns: RepositoryPatterns,
+  signal: AbortSignal,
+): Promise<{ readonly provider: GitProvider; readonly target: Push['target'] }> {
+  const location = { provider: gitProvider ?? '', path: repositoryPath ?? '' };
+  const { provider, path, isArchived } = await deps.repositories.findAgain(location, patterns, signal);
+  if (isArchived === true) throw new Failure('conversation_publish_refused', { id, branch, reason: { code: 'repository_archived' } });
+  return { provider, target: { provider: provider.name, repository: path, remote: await provider.remote(path, signal), branch } };
 }
 
 /** Returns the call that opens the pull request. Throws `pull_requests_unsupported` at once, before anything is pushed. */

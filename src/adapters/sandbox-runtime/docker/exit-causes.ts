@@ -27,7 +27,7 @@ export async function endCause(engine: Engine, runEvents: RunEvents, found: Insp
   if (wasAsked === true) return 'outside';
   const isKilled = State.ExitCode === sigkillExitCode;
   const isLimited = (HostConfig.Memory ?? 0) > 0;
-  const ranOutOfMemory = State.OOMKilled || (isKilled && isLimited && (await runEvents.ranOutOfMemory(Id)));
+  const ranOutOfMemory = State.OOMKilled || (isKilled && isLimited && runEvents.ranOutOfMemory(Id));
   if (isKilled && ranOutOfMemory) return 'out_of_memory';
   if (wasAsked === null && (await seemsEndedFromOutside(engine, found, stopSignal))) return 'outside';
   return ranOutOfMemory ? 'out_of_memory' : 'itself';
@@ -52,8 +52,8 @@ interface Run {
   /** The numbers of the signals that it got by requests to the engine. */
   readonly signals: Set<string>;
   readonly died: PromiseWithResolvers<void>;
-  /** Whether a process of it was killed for its memory. The engine may notice that after the end. Then it does not keep it (20.10). */
-  readonly outOfMemory: PromiseWithResolvers<boolean>;
+  /** True if a process of it was killed for its memory. The engine may notice that after the end. Then it does not keep it (20.10). */
+  ranOutOfMemory: boolean;
   isOver: boolean;
   /** True if its events came through the present connection. */
   isCurrent: boolean;
@@ -68,26 +68,23 @@ const pendingMs = 30_000;
 /** How late the event of a known end may arrive. */
 const behindMs = 2_000;
 
-/** How long after the end the engine may notice that memory was the cause. Each SIGKILL of a limited sandbox is known this much later. */
-const memoryBehindMs = 100;
-
 /** Keeps the engine's events about the present run of each container: from its last start to its end. */
 export class RunEvents {
   readonly #runs = new Map<string, Run>();
 
-  /** `signal` is the number of the signal that a `kill` sent. */
-  note(action: string, containerId: string, signal: string | undefined): void {
+  /** `signal` is the number of the signal that a `kill` sent. Returns true if the event tells more about an end that is already known. */
+  note(action: string, containerId: string, signal: string | undefined): boolean {
     if (action === 'start') this.#begin(containerId, 0);
     const run = this.#runs.get(containerId);
-    if (run === undefined) return;
+    if (run === undefined) return false;
     if (action === 'kill' && signal !== undefined) run.signals.add(signal);
-    if (action === 'oom') run.outOfMemory.resolve(true);
+    if (action === 'oom') run.ranOutOfMemory = true;
     if (action === 'die' || action === 'destroy') {
       run.isOver = true;
-      setTimeout(() => run.outOfMemory.resolve(false), memoryBehindMs).unref();
       run.died.resolve();
     }
     if (action === 'destroy') this.#runs.delete(containerId);
+    return action === 'oom' && run.isOver;
   }
 
   /**
@@ -126,15 +123,14 @@ export class RunEvents {
     return finishedAt >= run.followedFrom ? false : null;
   }
 
-  /** Returns whether a process of the present run was killed for its memory. Waits a little for an event that may still arrive. */
-  async ranOutOfMemory(containerId: string): Promise<boolean> {
-    const run = this.#runs.get(containerId);
-    return run?.isOver === true && (await run.outOfMemory.promise);
+  /** Returns whether a process of the present run was killed for its memory, as far as it is known now. */
+  ranOutOfMemory(containerId: string): boolean {
+    return this.#runs.get(containerId)?.ranOutOfMemory === true;
   }
 
   #begin(id: string, followedFrom: number): void {
     this.#runs.get(id)?.died.resolve();
-    const [died, outOfMemory] = [Promise.withResolvers<void>(), Promise.withResolvers<boolean>()];
-    this.#runs.set(id, { followedFrom, signals: new Set(), died, outOfMemory, isOver: false, isCurrent: true });
+    const died = Promise.withResolvers<void>();
+    this.#runs.set(id, { followedFrom, signals: new Set(), died, ranOutOfMemory: false, isOver: false, isCurrent: true });
   }
 }

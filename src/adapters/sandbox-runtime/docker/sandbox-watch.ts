@@ -62,8 +62,9 @@ function isChange(known: Known, event: ObservedState): boolean {
 
 /**
  * Follows the engine's events from the first use until the runtime is closed. Calls the listeners if a sandbox is in another state than the
- * last known one, and wakes callers that wait for the end of an execution. The events of this runtime's own steps mostly show the known
- * state. If such an event comes late, after a further step, the listeners are called without need.
+ * last known one, or its end has another cause than was known. Wakes callers that wait for the end of an execution. The events of this
+ * runtime's own steps mostly show the known state. If such an event comes late, after a further step, the listeners are called without
+ * need.
  */
 export class SandboxWatch {
   readonly #engine: Engine;
@@ -175,7 +176,7 @@ export class SandboxWatch {
       const state = results[action];
       if (state === undefined || Actor === undefined || id === undefined) continue;
       if (action === 'exec_die') this.#executions.get(execID ?? '')?.(true);
-      else this.#runEvents.note(action, Actor.ID, sent);
+      else if (this.#runEvents.note(action, Actor.ID, sent)) this.#listeners.notify(id);
       if (state !== null) this.#happened(id, state);
     }
   }

@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import type Docker from 'dockerode';
 import { afterAll, afterEach, expect, onTestFinished, test } from 'vitest';
 import type { ObservedSandbox } from '../../../../src/domain/sandbox.ts';
@@ -26,9 +25,9 @@ function listening(runtime: SandboxRuntime): (id: string) => Promise<unknown> {
   return (id) => until(() => woken, (ids) => ids.includes(id));
 }
 
-/** A client whose engine notices that memory ran out only after the end: later than the event of the end, and than the first inspect after it. */
-function noticingMemoryLate(): { readonly docker: Docker; readonly connected: Promise<void> } {
-  const [connected, inspected] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+/** A client whose engine notices only after the end that memory ran out: when `notice` is called. */
+function noticingMemoryLate(): { readonly docker: Docker; readonly connected: Promise<void>; readonly notice: () => void } {
+  const [connected, noticed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const docker = clientOf(async function* (events) {
     connected.resolve();
     const late: string[] = [];
@@ -38,19 +37,15 @@ function noticingMemoryLate(): { readonly docker: Docker; readonly connected: Pr
       else yield event;
       if (!isEvent(event, 'die')) continue;
       isOver = true;
-      // On a slow machine, the inspection comes later than any memory event.
-      await Promise.race([inspected.promise, pause(20)]);
+      await noticed.promise;
       yield* late;
     }
   }, (_path, response, pass) => {
     const { State } = (response ?? {}) as Partial<Docker.ContainerInspectInfo>;
-    if (State?.Status === 'exited') {
-      State.OOMKilled = false;
-      inspected.resolve();
-    }
+    if (State?.Status === 'exited') State.OOMKilled = false;
     pass();
   });
-  return { docker, connected: connected.promise };
+  return { docker, connected: connected.promise, notice: noticed.resolve };
 }
 
 /** A client, and a promise that resolves when the runtime has handled an event about memory that ran out. */
@@ -113,14 +108,28 @@ describeWithDocker('The end of a Docker sandbox', () => {
     expect(await stopped(runtime, exited.id)).toMatchObject(byItself(7));
   });
 
-  test('is reported as out_of_memory if it used too much memory, also if the engine notices that after the end', async () => {
-    const { docker, connected } = noticingMemoryLate();
+  test('is reported as out_of_memory if it used too much memory', async () => {
+    const runtime = engine.open();
+    const notified = listening(runtime);
+    const { id } = await engine.begun(runtime, shell(`touch begun; ${eatsMemory}`), { resources: limited });
+    await notified(id);
+    const ended = await until(() => runtime.inspect(id), ({ reason }) => reason?.code === 'out_of_memory');
+    expect(ended).toMatchObject({ state: 'stopped', endedFromOutside: false });
+  });
+
+  test('is reported at once, and again as out_of_memory if the engine notices that only after the end', async () => {
+    const { docker, connected, notice } = noticingMemoryLate();
     const runtime = engine.open({ docker });
-    runtime.subscribe(() => {});
+    const notified = listening(runtime);
     await connected;
     const launch = launchOf(shell(eatsMemory), { resources: limited });
     await runtime.start(launch, () => {}, neverAborts);
-    expect(await stopped(runtime, launch.id)).toMatchObject({ endedFromOutside: false, reason: { code: 'out_of_memory' } });
+    await notified(launch.id);
+    expect(await stopped(runtime, launch.id)).toMatchObject(byItself(137));
+    const again = listening(runtime);
+    notice();
+    await again(launch.id);
+    expect(await runtime.inspect(launch.id)).toMatchObject({ endedFromOutside: false, reason: { code: 'out_of_memory' } });
   });
 
   test('counts as from outside although a command in it ran out of memory earlier', async () => {
