@@ -22,7 +22,6 @@ const key = 'a-static-key-for-the-benchmark';
 const gibibyte = 2 ** 30;
 const smallFiles = 1000;
 const rounds = { large: 5, small: 9 };
-/** The copies run to their end. */
 
 interface Place {
   readonly client: SkepClient;

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { createMemoryRuntime, MemoryEngine } from '../../test/doubles/memory/index.ts';
 import { newSandbox } from '../../src/domain/sandbox.ts';
 import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
@@ -5,7 +6,6 @@ import { unlimited } from '../../src/domain/admission-limits.ts';
 import { createSqliteStore } from '../../src/adapters/store/sqlite/index.ts';
 import type { SandboxRuntime } from '../../src/ports/sandbox-runtime.ts';
 import { createSkep } from '../../src/composition/index.ts';
-import { AsyncLocalStorage } from 'node:async_hooks';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

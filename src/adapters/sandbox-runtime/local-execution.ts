@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ExecutionState } from '../../domain/execution.ts';
+import type { ExecutionState, KeptOutput } from '../../domain/execution.ts';
 import { Failure } from '../../domain/failure.ts';
 import type { Reason } from '../../domain/reason.ts';
 import { raceSignal } from '../../ports/abort-signals.ts';
@@ -71,7 +71,7 @@ export class LocalExecution {
     return { ...common, status: 'lost', exitCode: null, reason: { code: 'execution_sandbox_ended' } };
   }
 
-  #keptOf({ oldest, end }: OutputBuffer): { readonly oldest: number; readonly end: number } {
+  #keptOf({ oldest, end }: OutputBuffer): KeptOutput {
     return { oldest: Math.min(oldest, Math.max(0, end - this.#keptInSandbox)), end };
   }
 

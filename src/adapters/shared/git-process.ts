@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import { onAbort } from '../../ports/abort-signals.ts';
 import type { CheckResult } from '../../ports/check-result.ts';
 import { providerFailures } from './provider-failures.ts';
 import { spawned } from './spawned.ts';
@@ -115,10 +116,8 @@ async function startGit(options: GitRunnerOptions, command: GitCommand, signal: 
     child.stdout.destroy();
     child.stderr.destroy();
   };
-  const onAbort = (): void => end(signal.reason);
-  signal.addEventListener('abort', onAbort, { once: true });
   // The signal may have fired while git was started.
-  if (signal.aborted) onAbort();
+  const ending = onAbort(signal, () => end(signal.reason));
 
   // Git may exit before it has read all input. Its exit code shows whether that is an error.
   child.stdin.on('error', () => undefined);
@@ -131,7 +130,7 @@ async function startGit(options: GitRunnerOptions, command: GitCommand, signal: 
   });
   const exited = new Promise<GitExit>((resolve, reject) => {
     const settle = (code: number | null, killedBy: NodeJS.Signals | null): void => {
-      signal.removeEventListener('abort', onAbort);
+      ending[Symbol.dispose]();
       if (problem === null) resolve({ code, signal: killedBy, stderr });
       else reject(problem.reason);
     };

@@ -96,9 +96,12 @@ export function compiledOnce<R, V extends object>(db: Db, build: (placeholders: 
     const given: Readonly<Record<string, unknown>> = Object(values);
     const names = Object.keys(given).filter((name) => given[name] !== undefined);
     const combination = names.join(' ');
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kysely only keeps the placeholders, whatever their type
-    const query = compiled.get(combination) ?? build(Object.fromEntries(names.map((name) => [name, name])) as V).compile();
-    compiled.set(combination, query);
+    let query = compiled.get(combination);
+    if (query === undefined) {
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kysely only keeps the placeholders, whatever their type
+      query = build(Object.fromEntries(names.map((name) => [name, name])) as V).compile();
+      compiled.set(combination, query);
+    }
     return (await db.executeQuery<R>({ ...query, parameters: query.parameters.map((name) => given[String(name)]) })).rows;
   };
 }

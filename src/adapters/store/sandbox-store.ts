@@ -61,6 +61,7 @@ export function createSandboxStore(db: Db, log: EventLog, onDamaged?: DamageList
       });
       return pageOf(rows.map(sandboxOf), limit, ({ createdAt, id }) => ({ value: createdAt, id }));
     },
+
     countByStatus: (scope) => countSandboxes(db, scope),
     findFailedOrSlow: (scope, startingBefore, limit) => findFailedOrSlow(db, scope, startingBefore, limit),
 

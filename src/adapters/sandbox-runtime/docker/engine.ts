@@ -6,7 +6,7 @@ import { dnsLabel } from '../../../domain/dns-label.ts';
 import { explained, type Reason } from '../../../domain/reason.ts';
 import { Failure, isFailure } from '../../../domain/failure.ts';
 import { errorCode } from '../../shared/system-errors.ts';
-import { raceSignal } from '../../../ports/abort-signals.ts';
+import { neverAborts, onAbort, raceSignal } from '../../../ports/abort-signals.ts';
 import { containerName, isOwn } from './labels.ts';
 
 /** A Docker engine, and the deployment whose containers Skep may change. */
@@ -26,13 +26,13 @@ export function createEngine({ docker, deployment, callTimeoutMs, closed }: {
    */
   async function call<T>(
     work: (signal: AbortSignal) => Promise<T>,
-    { signal, limitMs = callTimeoutMs }: { readonly signal?: AbortSignal | undefined; readonly limitMs?: number | undefined } = {},
+    { signal = neverAborts, limitMs = callTimeoutMs }: {
+      readonly signal?: AbortSignal | undefined; readonly limitMs?: number | undefined;
+    } = {},
   ): Promise<T> {
     const controller = new AbortController();
-    const leave = (): void => controller.abort(signal?.reason);
+    using _ = onAbort(signal, () => controller.abort(signal.reason));
     const timer = setTimeout(() => controller.abort(new Failure('runtime_timeout', { runtime: 'docker', limitMs })), limitMs);
-    if (signal?.aborted === true) leave();
-    signal?.addEventListener('abort', leave);
     try {
       controller.signal.throwIfAborted();
       return await raceSignal(work(controller.signal), controller.signal);
@@ -41,7 +41,6 @@ export function createEngine({ docker, deployment, callTimeoutMs, closed }: {
       throw isFailure(error) || statusOf(error) !== null ? error : unavailable(whyUnreachable(error), error);
     } finally {
       clearTimeout(timer);
-      signal?.removeEventListener('abort', leave);
     }
   }
   /** Returns the container with this id or name. Null if there is none. */
