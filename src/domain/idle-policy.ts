@@ -58,12 +58,17 @@ export function timeoutOf({ spec: { rest } }: Sandbox): number | null {
   return rest.timeoutPause === undefined ? rest.maxLifeMs : rest.timeoutPause.afterMs;
 }
 
+/** The same, but null if the timeout began by itself after a resumption, so no client expects it. */
+export function chosenTimeoutOf(sandbox: Sandbox): number | null {
+  return sandbox.spec.rest.timeoutPause?.isRenewed === true ? null : timeoutOf(sandbox);
+}
+
 /** Returns the sandbox with another time from its creation to the end of its timeout, which pauses or deletes it. */
 export function withTimeout(sandbox: Sandbox, afterMs: number): Sandbox {
   const { spec } = sandbox;
   const { timeoutPause } = spec.rest;
   if (timeoutPause === undefined) return withMaxLife(sandbox, afterMs);
-  return { ...sandbox, spec: { ...spec, rest: { ...spec.rest, timeoutPause: { ...timeoutPause, afterMs } } } };
+  return { ...sandbox, spec: { ...spec, rest: { ...spec.rest, timeoutPause: { ...timeoutPause, afterMs, isRenewed: false } } } };
 }
 
 /** Returns the sandbox with another time from its creation to its deletion. Null: it is never deleted for its age. */

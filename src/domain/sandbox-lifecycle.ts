@@ -1,7 +1,7 @@
 import { backOffMs } from './back-off.ts';
 import type { EventActor } from './event.ts';
 import type { Reason } from './reason.ts';
-import type { SandboxSpec } from './sandbox-spec.ts';
+import type { SandboxSpec, TimeoutPause } from './sandbox-spec.ts';
 import type { ExposedUrl, PausedBy, PauseKind, RefusalBackOff, Sandbox, SandboxStatus } from './sandbox.ts';
 
 /** For each status, the possible transitions and the status that follows. Deletion is always possible and is not listed. */
@@ -39,7 +39,7 @@ export function applyTransition(sandbox: Sandbox, transition: SandboxTransition,
   const status = sandbox.deletedAt === null ? nextStatus(sandbox.status, transition) : null;
   if (status === null) return null;
   return nextVersion(sandbox, change.now, {
-    spec: status === 'RESUMING' ? withoutTimeoutPause(sandbox.spec) : sandbox.spec,
+    spec: specAfter(sandbox, status, change.now),
     status,
     statusReason: change.reason,
     statusSince: change.now,
@@ -53,10 +53,16 @@ export function applyTransition(sandbox: Sandbox, transition: SandboxTransition,
   });
 }
 
-/** A timeout ends before the resumption. If it stayed, the sandbox would be paused again at once. */
-function withoutTimeoutPause(spec: SandboxSpec): SandboxSpec {
+/** A timeout ends before the resumption, because it would pause the sandbox again at once. The next one begins when the sandbox runs. */
+function specAfter({ spec, status: before, createdAt }: Sandbox, status: SandboxStatus, now: number): SandboxSpec {
   const { timeoutPause } = spec.rest;
-  return timeoutPause === undefined ? spec : { ...spec, rest: { ...spec.rest, timeoutPause: { ...timeoutPause, afterMs: null } } };
+  if (timeoutPause === undefined) return spec;
+  const withTimeout = (change: Partial<TimeoutPause>): SandboxSpec =>
+    ({ ...spec, rest: { ...spec.rest, timeoutPause: { ...timeoutPause, ...change } } });
+  if (status === 'RESUMING') return withTimeout({ afterMs: null, isRenewed: false });
+  const { afterMs, renewedMs } = timeoutPause;
+  const begins = status === 'RUNNING' && before === 'RESUMING' && afterMs === null && renewedMs !== undefined;
+  return begins ? withTimeout({ afterMs: now - createdAt + renewedMs, isRenewed: true }) : spec;
 }
 
 function pausedByAfter(sandbox: Sandbox, status: SandboxStatus, by: EventActor, { reason, now }: TransitionChange): PausedBy | null {

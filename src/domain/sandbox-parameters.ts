@@ -13,8 +13,8 @@ export interface SandboxParameters {
   readonly metadata?: Readonly<Record<string, string>> | undefined;
   /** From the creation to the deletion. */
   readonly timeoutMs?: number | undefined;
-  /** Pauses the sandbox in this way at the end of the timeout, and does not delete it. */
-  readonly pauseAtTimeout?: TimeoutPause['kind'] | undefined;
+  /** Pauses the sandbox at the end of the timeout, and does not delete it. */
+  readonly pauseAtTimeout?: Pick<TimeoutPause, 'kind' | 'renewedMs' | 'wakesOnAccess'> | undefined;
   readonly resources?: { readonly [R in ChosenResource]?: number | undefined } | undefined;
   /** Secrets that the spec allows, in addition to its own. */
   readonly secrets?: readonly string[] | undefined;
@@ -45,7 +45,7 @@ export function applyParameters(spec: SandboxSpec, { metadata: _notInSpec, ...pa
     resources: { ...ofSpec, cpus: cpus ?? ofSpec.cpus, memoryBytes: memoryBytes ?? ofSpec.memoryBytes, pids: pids ?? ofSpec.pids },
     rest: pauseAtTimeout === undefined
       ? { ...spec.rest, maxLifeMs: timeoutMs ?? spec.rest.maxLifeMs }
-      : { ...spec.rest, timeoutPause: { kind: pauseAtTimeout, afterMs: timeoutMs ?? null } },
+      : { ...spec.rest, timeoutPause: { ...pauseAtTimeout, afterMs: timeoutMs ?? null } },
   };
 }
 

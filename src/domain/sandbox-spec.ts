@@ -94,8 +94,14 @@ export interface RestRule {
 /** The pause of a running sandbox at the end of its timeout, even if it is in use. */
 export interface TimeoutPause {
   readonly kind: 'freeze' | 'stop';
-  /** From the creation, in milliseconds. Null after a resumption, until a new timeout is set. */
+  /** From the creation, in milliseconds. Null during a resumption, unless a client sets it. */
   readonly afterMs: number | null;
+  /** The timeout that begins when the sandbox was resumed, in milliseconds. Absent in older records: none begins. */
+  readonly renewedMs?: number | undefined;
+  /** True if such a timeout has begun, and no client has set another one since. */
+  readonly isRenewed?: boolean | undefined;
+  /** True if a request for a port, or another use by E2B's clients, resumes the paused sandbox, whatever `wakeOnAccess` says. */
+  readonly wakesOnAccess?: boolean | undefined;
 }
 
 /** How many sandboxes of the spec are kept running for later starts. */

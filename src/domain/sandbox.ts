@@ -153,7 +153,8 @@ export function exposedPort({ spec }: Pick<Sandbox, 'spec'>, port: number): Sand
   return spec.ports.find((one) => one.port === port) ?? null;
 }
 
-/** Returns true if a request for a port resumes the paused sandbox. A stopped one lost its memory: only `wakeOnAccess: stop` allows it. */
+/** Returns true if a request for a port resumes the paused sandbox. A stopped one has lost its memory, so `freeze` does not allow it. */
 export function isWokenByAccess({ spec, pauseKind }: Pick<Sandbox, 'spec' | 'pauseKind'>): boolean {
-  return spec.wakeOnAccess === 'stop' || (spec.wakeOnAccess === 'freeze' && pauseKind === 'freeze');
+  const { wakeOnAccess, rest: { timeoutPause } } = spec;
+  return timeoutPause?.wakesOnAccess === true || wakeOnAccess === 'stop' || (wakeOnAccess === 'freeze' && pauseKind === 'freeze');
 }

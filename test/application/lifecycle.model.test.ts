@@ -18,7 +18,7 @@ const rest = { freezeAfterMs: 14_000, stopAfterMs: 6000, deleteAfterMs: 15_000, 
 const ready = { probe: { kind: 'tcp' as const, port: 80 }, withinMs: 10_000 };
 const specs = [
   sandboxSpec({ id: 'plain', rest, ready: { probe: { kind: 'none' }, withinMs: 10_000 } }),
-  sandboxSpec({ id: 'timed', rest: { ...rest, timeoutPause: { kind: 'freeze', afterMs: 9000 } }, ready: { probe: { kind: 'none' }, withinMs: 10_000 } }),
+  sandboxSpec({ id: 'timed', rest: { ...rest, timeoutPause: { kind: 'freeze', afterMs: 9000, renewedMs: 5000 } }, ready: { probe: { kind: 'none' }, withinMs: 10_000 } }),
   sandboxSpec({ id: 'warm', rest, ready, ports: [{ name: 'HTTP', port: 80 }], pool: { size: 2 } }),
 ];
 /** The specs of the other version of the deployment. */

@@ -59,7 +59,7 @@ describe('a pause that removes the timeout', () => {
     const { boot } = createWorld({ specs: [limited(100_000)] });
     const first = boot();
     await first.sweeper.start();
-    const parameters = { timeoutMs: 20_000, pauseAtTimeout: 'freeze' } as const;
+    const parameters = { timeoutMs: 20_000, pauseAtTimeout: { kind: 'freeze' } } as const;
     const { id, createdAt } = await first.sandboxes.start('me', { specId: null, parameters });
     await calm();
     await first.shutdown();

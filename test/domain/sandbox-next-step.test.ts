@@ -67,14 +67,26 @@ describe('the lifecycle', () => {
 });
 
 describe('reconciliation', () => {
-  test('pauses a sandbox at the end of its timeout even if it is in use, and a resumption has no timeout', () => {
+  test('pauses a sandbox at the end of its timeout even if it is in use', () => {
     const running = of({ status: 'RUNNING', spec: timed, lastActiveAt: 3000 });
     const step = (now: number) => nextSandboxStep(running, found({ state: 'running' }), now, { isInUse: true });
     expect(step(2999)).toEqual({ kind: 'none' });
     expect(step(3000)).toMatchObject({ kind: 'write', by: 'skep', to: { status: 'PAUSING', pauseKind: 'stop', statusReason: { code: 'timeout_over' } } });
+  });
+
+  test.each([
+    ['begins when the sandbox runs', 5000, null, { afterMs: 11_000, isRenewed: true }],
+    ['is the one that a client has set meanwhile', 5000, 7000, { afterMs: 7000, isRenewed: false }],
+    ['does not begin if the record has none', undefined, null, { afterMs: null, isRenewed: false }],
+  ])('after a resumption, the timeout %s', (_, renewedMs, setMs, expected) => {
+    const withTimeout = (state: { afterMs: number | null; isRenewed: boolean }) =>
+      ({ ...spec, rest: { ...spec.rest, timeoutPause: { kind: 'stop', renewedMs, ...state } } } as const);
     for (const status of ['PAUSED', 'ERROR', 'MISSING'] as const) {
-      const resumed = applyTransition(of({ status, spec: timed }), 'resume', 'user', { now: 4000, reason: null });
-      expect(resumed?.spec.rest).toEqual({ ...spec.rest, timeoutPause: { kind: 'stop', afterMs: null } });
+      const paused = of({ status, createdAt: 0, spec: withTimeout({ afterMs: 3000, isRenewed: true }) });
+      const resuming = applyTransition(paused, 'resume', 'user', { now: 4000, reason: null });
+      expect(resuming?.spec).toEqual(withTimeout({ afterMs: null, isRenewed: false }));
+      const running = applyTransition({ ...paused, ...resuming, spec: withTimeout({ afterMs: setMs, isRenewed: false }) }, 'ready', 'runtime', { now: 6000, reason: null });
+      expect(running?.spec).toEqual(withTimeout(expected));
     }
   });
 

@@ -21,8 +21,8 @@ describe('the spec of a sandbox', () => {
   });
 
   test('has the timeout as a pause, with the maximum life of the spec, if the start asks for it', () => {
-    const { rest } = applyParameters(spec, { timeoutMs: 1000, pauseAtTimeout: 'freeze' });
-    expect(rest).toEqual({ ...spec.rest, timeoutPause: { kind: 'freeze', afterMs: 1000 } });
+    const { rest } = applyParameters(spec, { timeoutMs: 1000, pauseAtTimeout: { kind: 'freeze', wakesOnAccess: true } });
+    expect(rest).toEqual({ ...spec.rest, timeoutPause: { kind: 'freeze', wakesOnAccess: true, afterMs: 1000 } });
   });
 
   test.each<[string, SandboxParameters]>([['nothing', {}], ['metadata', { metadata: { task: '7' } }]])('is the given spec itself if the start asks for %s', (_, parameters) => {

@@ -1,30 +1,22 @@
 import { z } from 'zod';
 import type { Skep } from '../../application/skep.ts';
-import { expiresAt, timeoutOf } from '../../domain/idle-policy.ts';
 import { Failure } from '../../domain/failure.ts';
 import { parameterLimits } from '../../domain/sandbox-parameters.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
-import { pauseOf, type Sandbox, type SandboxStatus } from '../../domain/sandbox.ts';
+import { pauseOf, type Sandbox } from '../../domain/sandbox.ts';
 import { claimOf, idempotencyHeaders, toTimestamp } from '../http/common-schemas.ts';
 import { pageQuery, readPage } from '../http/page-token.ts';
 import type { RequestContext } from '../http/request-context.ts';
 import { parsed, readHeaders, readQuery } from '../http/request-input.ts';
 import { claimedParameters, sandboxParameterFields } from '../http/sandbox-parameters.ts';
-import { keyDigest } from '../shared/key-digest.ts';
 import { ConnectError } from './connect-protocol.ts';
-import { sandboxToken } from './sandbox-token.ts';
-
-/** The version of E2B's own daemon. E2B's clients infer from it which features a sandbox has. */
-const envdVersion = '0.5.7';
+import { envdVersion, limitsOf, presentConnection, presentLimits, presentListed, stateOf } from './presenter.ts';
 
 /** The default template of E2B's clients. It means the deployment's default spec, unless a spec has this name. */
 const defaultTemplate = 'base';
 
 /** The default timeout of a start and a resumption, in seconds. The spec can limit that of a start further. */
 const defaultTimeoutSeconds = 300;
-
-/** The end time of a sandbox that never ends by itself. E2B's clients require an end time. */
-const noEndTime = Date.UTC(9999, 11, 31);
 
 /** Returns the error for a request of a feature that Skep does not have. */
 export function unsupported(what: string, instead = 'docs/e2b.md lists what works.'): ConnectError {
@@ -48,9 +40,6 @@ const unsupportedOptions: Readonly<Record<string, string>> = {
 
 function requireSupported(body: z.output<typeof createBody>, spec: SandboxSpec): void {
   requireNetwork(body['network'], spec);
-  if (body.autoResume?.enabled === true) {
-    throw unsupported('resuming by commands or traffic', 'Set autoResume (auto_resume) to false, and resume the sandbox with connect.');
-  }
   for (const [option, what] of Object.entries(unsupportedOptions)) {
     const value = body[option];
     // Internet access is the default.
@@ -87,14 +76,22 @@ function requireSpec(skep: Pick<Skep, 'specs'>, template: string): SandboxSpec {
 const create: Handler = async ({ context, body: unchecked }) => {
   const { skep, principal } = context;
   const body = parsed(createBody, 'body', unchecked);
-  const { templateID, timeout, envVars, metadata, autoPause, autoPauseMemory } = body;
+  const { templateID, timeout, envVars, metadata, autoPause, autoPauseMemory, autoResume } = body;
   const spec = requireSpec(skep, templateID);
   requireSupported(body, spec);
   const { id: specId, rest } = spec;
   const maxLifeMs = rest.maxLifeMs ?? Infinity;
   const timeoutMs = timeout === undefined ? Math.min(defaultTimeoutSeconds * 1000, maxLifeMs) : timeout * 1000;
-  const pauseAtTimeout = autoPause !== true ? undefined : autoPauseMemory === false ? 'stop' : 'freeze';
-  const parameters = { env: envVars ?? undefined, metadata: metadata ?? undefined, timeoutMs, pauseAtTimeout } as const;
+  const wakesOnAccess = autoResume?.enabled === true;
+  const pauseAtTimeout = autoPause !== true ? undefined : {
+    kind: autoPauseMemory === false ? 'stop' : 'freeze',
+    renewedMs: Math.max(timeoutMs, defaultTimeoutSeconds * 1000),
+    wakesOnAccess,
+  } as const;
+  if (wakesOnAccess && pauseAtTimeout === undefined) {
+    throw new ConnectError('invalid_argument', 'With autoResume, the sandbox must be paused at the end of its timeout (autoPause).');
+  }
+  const parameters = { env: envVars ?? undefined, metadata: metadata ?? undefined, timeoutMs, pauseAtTimeout };
   const headers = readHeaders(idempotencyHeaders, context.request.headers);
   const claim = claimOf(headers, principal.userId, 'e2b_create_sandbox', { specId, ...claimedParameters(parameters) });
   const { id } = await skep.sandboxes.start(principal.userId, { specId, parameters, ...claim });
@@ -113,7 +110,7 @@ const connectBody = z.object({ timeout: seconds.optional(), memory: z.boolean().
 function replaceableLifeMs({ specs }: Pick<Skep, 'specs'>, sandbox: Sandbox): number | null | undefined {
   const { status, spec: { id, rest: { maxLifeMs, timeoutPause } } } = sandbox;
   if (status === 'RUNNING') return undefined;
-  // The resumption removes the timeout.
+  // The resumption ends the timeout. One that begins by itself afterwards can be shorter too.
   if (timeoutPause !== undefined) return null;
   const isOfSpec = maxLifeMs === (specs.find(id)?.rest.maxLifeMs ?? null) && pauseOf(sandbox)?.actor === 'user';
   return maxLifeMs === null || isOfSpec ? maxLifeMs : undefined;
@@ -176,7 +173,8 @@ function decodeMetadata(text: string): Record<string, string> {
 
 const info: Handler = async ({ context, id }) => {
   const sandbox = await context.skep.sandboxes.get(context.principal, id);
-  const lifecycle = { onTimeout: sandbox.spec.rest.timeoutPause === undefined ? 'kill' : 'pause', autoResume: false };
+  const { timeoutPause } = sandbox.spec.rest;
+  const lifecycle = { onTimeout: timeoutPause === undefined ? 'kill' : 'pause', autoResume: timeoutPause?.wakesOnAccess === true };
   return { ...presentListed(context.skep, sandbox), ...presentConnection(context, sandbox), lifecycle };
 };
 
@@ -244,54 +242,3 @@ export const controlRoutes: readonly ControlRoute[] = [
   { method: 'post', paths: ['/sandboxes/:id/fork'], handle: refuse('forks') },
   { method: 'put', paths: ['/sandboxes/:id/network'], handle: refuse('change of the network') },
 ];
-
-/** Returns the tokens and the domain for reaching the sandbox. A read-only key gets no token. */
-function presentConnection({ skep, http, principal, credential }: RequestContext, { id, spec, sessionApiKey }: Sandbox) {
-  const tokens = { envdAccessToken: sandboxToken(skep, id, keyDigest(credential ?? '')), trafficAccessToken: sessionApiKey };
-  const domain = domainOf(http.options.proxy);
-  return { sandboxID: id, templateID: spec.id, clientID: 'skep', envdVersion, domain, ...(principal.access !== 'read' && tokens) };
-}
-
-/** Returns the domain that `getHost` uses for ports. If none is configured, the name says which setting is missing. */
-function domainOf(proxy: { readonly url: string; readonly domain?: string | undefined } | undefined): string {
-  if (proxy?.domain === undefined) return 'set-SKEP_PROXY_DOMAIN.invalid';
-  const { port } = new URL(proxy.url);
-  return port === '' ? proxy.domain : `${proxy.domain}:${port}`;
-}
-
-/** Returns the limits that the runtime applies to sandboxes of the spec. 0 means no limit. */
-function limitsOf({ sandboxes }: Pick<Skep, 'sandboxes'>, { resources }: SandboxSpec) {
-  const { cpus, memoryBytes, diskBytes } = resources;
-  if (!sandboxes.limitsResources()) return { cpus: 0, memoryBytes: 0, diskBytes: 0 };
-  return { cpus: cpus ?? 0, memoryBytes: memoryBytes ?? 0, diskBytes: diskBytes ?? 0 };
-}
-
-function presentLimits(skep: Pick<Skep, 'sandboxes'>, spec: SandboxSpec) {
-  const { cpus, memoryBytes, diskBytes } = limitsOf(skep, spec);
-  return { cpuCount: cpus, memoryMB: Math.floor(memoryBytes / 2 ** 20), diskSizeMB: Math.floor(diskBytes / 2 ** 20) };
-}
-
-function presentListed(skep: Pick<Skep, 'sandboxes'>, sandbox: Sandbox) {
-  const { id, spec, metadata, createdAt } = sandbox;
-  return {
-    sandboxID: id, templateID: spec.id, clientID: 'skep', startedAt: toTimestamp(createdAt), endAt: toTimestamp(endOf(sandbox)),
-    state: stateOf(sandbox) ?? 'paused', ...presentLimits(skep, spec), metadata, envdVersion, volumeMounts: [],
-  };
-}
-
-/** Returns when the timeout is over or the sandbox is deleted. A paused sandbox has no timeout that pauses it. */
-function endOf(sandbox: Sandbox): number {
-  const { status, createdAt, spec: { rest } } = sandbox;
-  const deletedAt = expiresAt(sandbox) ?? noEndTime;
-  if (rest.timeoutPause === undefined || status === 'PAUSED') return deletedAt;
-  return Math.min(deletedAt, createdAt + (timeoutOf(sandbox) ?? Infinity));
-}
-
-const states: Readonly<Record<SandboxStatus, 'running' | 'paused' | null>> = {
-  STARTING: 'running', RUNNING: 'running', PAUSING: 'running', RESUMING: 'running', PAUSED: 'paused', ERROR: null, MISSING: null,
-};
-
-/** Returns E2B's state. Null if E2B has no such state; lists then omit the sandbox. */
-function stateOf({ status }: Sandbox): 'running' | 'paused' | null {
-  return states[status];
-}

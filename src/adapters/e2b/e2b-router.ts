@@ -32,7 +32,7 @@ export function e2b(router: Router): void {
   const e2bRouter = Router({ caseSensitive: true });
   for (const route of controlRoutes) e2bRouter[route.method]([...route.paths], controlHandler(route));
   e2bRouter.get('/health', sandboxHandler(async (context) => {
-    const { sandboxId: id, status } = await accessOf(context, 'call');
+    const { sandboxId: id, status } = await accessOf(context, 'look');
     if (status !== 'RUNNING') throw new Failure('sandbox_not_running', { id, status });
     context.response.status(204).end();
   }));
@@ -100,8 +100,8 @@ function restErrorOf(problem: AnyProblem) {
   return { status: isInvalid ? 400 : status, message: messageOf(problem) };
 }
 
-/** A stream has no end of its own. Streams and transfers count against the limit of the key's streams. */
-type Form = 'call' | 'stream' | 'transfer';
+/** A look resumes no sandbox. A stream has no end of its own. Streams and transfers count against the limit of the key's streams. */
+type Form = 'look' | 'call' | 'stream' | 'transfer';
 
 interface Access extends ServiceCall {
   readonly status: SandboxStatus;
@@ -130,15 +130,16 @@ const defaultUser = 'user';
 const maxTimeoutMs = 2 ** 31 - 1;
 
 /**
- * Returns the access of the key's owner to the sandbox. It ends with the key. The token or signature must be checked before. Throws
- * `unauthorized`, `sandbox_not_found`, `rate_limited`.
+ * Returns the access of the key's owner to the sandbox. It ends with the key. Resumes a sandbox that was started with `autoResume`. The
+ * token or signature must be checked before. Throws `unauthorized`, `sandbox_not_found`, `rate_limited`, and the errors of `wakeSandbox`.
  */
 async function accessTo(context: RequestContext, id: string, digest: string, user: string, form: Form): Promise<Access> {
   const { skep: { auth, sandboxes }, http, request } = context;
   context.sandboxId = id;
   const caller = await http.authenticator.authenticateDigest(digest);
   context.caller = caller;
-  const { status, spec } = await sandboxes.get(caller, id);
+  const sandbox = await sandboxes.get(caller, id);
+  const { status, spec } = sandbox;
   if (user !== '' && user !== defaultUser && user !== spec.isolation.user) {
     const known = spec.isolation.user === null ? 'the user of its image' : JSON.stringify(spec.isolation.user);
     const advice = 'Leave the user out, or set isolation.user in the sandbox spec.';
@@ -146,11 +147,11 @@ async function accessTo(context: RequestContext, id: string, digest: string, use
   }
   const timeout = headerOf(request, 'connect-timeout-ms') ?? '';
   const identify = async (): Promise<unknown> => await auth.authenticateDigest?.(digest);
+  const ends = form === 'stream' ? context.openStream(identify) : form === 'transfer' ? context.openTransfer(identify) : context.closed;
+  if (form !== 'look' && spec.rest.timeoutPause?.wakesOnAccess === true) await sandboxes.wake(sandbox, { mayResume: true });
   return {
     skep: context.skep, caller, sandboxId: id, templateId: spec.id, resolve: (path) => posix.resolve(spec.workingDir, path),
-    timeoutMs: /^[1-9]\d{0,9}$/.test(timeout) ? Math.min(Number(timeout), maxTimeoutMs) : null,
-    ends: form === 'call' ? context.closed : form === 'stream' ? context.openStream(identify) : context.openTransfer(identify),
-    status,
+    timeoutMs: /^[1-9]\d{0,9}$/.test(timeout) ? Math.min(Number(timeout), maxTimeoutMs) : null, ends, status,
   };
 }
 

@@ -3,10 +3,9 @@ import { type Caller, isInScope, type Principal } from '../../domain/principal.t
 import { exposedPort, isWokenByAccess, type Sandbox } from '../../domain/sandbox.ts';
 import { isSameSecret } from '../../domain/credentials.ts';
 import { activityIntervalMs } from '../../domain/idle-policy.ts';
-import { resumeSandbox } from './resume-sandbox.ts';
 import type { SandboxUseCaseDeps } from './sandboxes.ts';
-import { reconcileUntil } from './reconcile-until.ts';
 import { findSandbox, getSandbox } from './sandbox-records.ts';
+import { wakeSandbox } from './wake-sandbox.ts';
 
 /** The caller that opens a port of a sandbox. */
 export interface PortVisitor {
@@ -97,20 +96,13 @@ export interface OpenPort extends PortAccess {
   readonly sessionKey: string | null;
 }
 
-/** How long visitors wait for a sandbox that wakes. */
-const wakeWithinMs = 60_000;
-
-/** How often to wait for a sandbox that is pausing or resuming. Each wait has its own limit too. */
-const maxTries = 4;
-
 /**
  * Returns the URL of the port, and notes the activity. Wakes the sandbox if its spec says so and the visitor is not anonymous. Throws
- * the errors of `authorizePort` and `resumeSandbox`, `sandbox_not_running` (it does not run and is not woken), `sandbox_busy` (it starts,
- * or its resumption takes too long), and `port_closed` (the runtime gave the port no address).
+ * the errors of `authorizePort` and `wakeSandbox`, and `port_closed` (the runtime gave the port no address).
  */
 export async function openPort(deps: SandboxUseCaseDeps, id: string, port: number, visitor: PortVisitor): Promise<OpenPort> {
   const { sandbox: found, isAnonymous } = await authorizePort(deps, id, port, visitor);
-  const sandbox = found.status === 'RUNNING' ? found : await untilRunning(deps, found, isAnonymous);
+  const sandbox = await wakeSandbox(deps, found, { mayResume: !isAnonymous && isWokenByAccess(found) });
   const url = sandbox.exposedUrls.find((exposed) => exposed.port === port)?.url;
   if (url === undefined) throw new Failure('port_closed', { id, port });
   const sessionKey = !isAnonymous && exposedPort(sandbox, port)?.wantsSessionKey === true ? sandbox.sessionApiKey : null;
@@ -132,37 +124,4 @@ export async function notePortActivity({ store, clock }: SandboxUseCaseDeps, san
 export async function isPortAddress({ runtime }: SandboxUseCaseDeps, opened: OpenPort): Promise<boolean> {
   const { state, exposedUrls } = await runtime.inspect(opened.sandbox.instanceId);
   return state === 'running' && exposedUrls.some(({ url }) => url === opened.url);
-}
-
-async function untilRunning(deps: SandboxUseCaseDeps, { id, status, ...sandbox }: Sandbox, isAnonymous: boolean): Promise<Sandbox> {
-  if (status === 'STARTING') throw new Failure('sandbox_busy', { id, status });
-  const mayWake = !isAnonymous && isWokenByAccess(sandbox);
-  // Somebody else resumes it. If it is paused again meanwhile, it stays paused.
-  if (status === 'RESUMING' && !mayWake) return await awaitResumed(deps, id);
-  if (!mayWake || status === 'ERROR' || status === 'MISSING') throw new Failure('sandbox_not_running', { id, status });
-  const pending = deps.pendingResumes.get(id);
-  if (pending !== undefined) return await pending;
-  const wake = resumeWithin(deps, id).finally(() => deps.pendingResumes.delete(id));
-  deps.pendingResumes.set(id, wake);
-  return await wake;
-}
-
-async function awaitResumed(deps: SandboxUseCaseDeps, id: string): Promise<Sandbox> {
-  const sandbox = await reconcileUntil(deps, null, id, 'RUNNING');
-  const { status } = sandbox;
-  if (status === 'RUNNING') return sandbox;
-  throw new Failure(status === 'RESUMING' ? 'sandbox_busy' : 'sandbox_not_running', { id, status });
-}
-
-/** Resumes the sandbox by the rule of its spec. If a pause is in progress, waits for its end first. */
-async function resumeWithin(deps: SandboxUseCaseDeps, id: string): Promise<Sandbox> {
-  const until = deps.clock.now() + wakeWithinMs;
-  for (let tries = 1; ; tries += 1) {
-    const { status, ownerId } = await getSandbox(deps.store, null, id);
-    const sandbox = status === 'PAUSING'
-      ? await reconcileUntil(deps, null, id, 'PAUSED')
-      : await resumeSandbox(deps, ownerId, id, { code: 'woken_by_access' });
-    if (sandbox.status === 'RUNNING') return sandbox;
-    if (tries === maxTries || deps.clock.now() >= until) throw new Failure('sandbox_busy', { id, status: sandbox.status });
-  }
 }

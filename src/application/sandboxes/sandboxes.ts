@@ -23,6 +23,7 @@ import { extendSandboxTimeout, setSandboxTimeout } from './set-sandbox-timeout.t
 import type { StartStatistics } from './start-statistics.ts';
 import { checkParameters, limitsResources, startSandbox, startSandboxWithId } from './start-sandbox.ts';
 import { awaitRunning } from './reconcile-until.ts';
+import { wakeSandbox } from './wake-sandbox.ts';
 
 export type { OpenPort, PortAccess, PortGrant, PortVisitor } from './sandbox-ports.ts';
 export type { StartSandboxRequest } from './start-sandbox.ts';
@@ -44,6 +45,7 @@ export const sandboxUseCases = {
   logs: readLogs,
   pause: pauseSandbox,
   resume: resumeSandbox,
+  wake: wakeSandbox,
   setTimeout: setSandboxTimeout,
   extendTimeout: extendSandboxTimeout,
   delete: deleteSandbox,
@@ -77,6 +79,6 @@ export interface SandboxUseCaseDeps extends SandboxDeps {
   readonly minIdleMs: number;
   /** How long to wait for a pause, a resumption or a deletion. Afterwards the present status is returned. */
   readonly answerWithinMs: number;
-  /** The resumptions for visitors of ports, by sandbox id. All visitors of a sandbox wait for the same one. */
+  /** The resumptions by access, by sandbox id. All who access a sandbox wait for the same one. */
   readonly pendingResumes: Map<string, Promise<Sandbox>>;
 }

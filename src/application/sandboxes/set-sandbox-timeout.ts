@@ -1,5 +1,5 @@
 import { Failure } from '../../domain/failure.ts';
-import { longestLifeMs, timeoutOf, withTimeout } from '../../domain/idle-policy.ts';
+import { chosenTimeoutOf, longestLifeMs, timeoutOf, withTimeout } from '../../domain/idle-policy.ts';
 import type { Caller } from '../../domain/principal.ts';
 import { nextVersion } from '../../domain/sandbox-lifecycle.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
@@ -19,16 +19,15 @@ export async function setSandboxTimeout(deps: SandboxUseCaseDeps, caller: Caller
 
 /**
  * Sets the end of the sandbox's timeout to `timeoutMs` from now, or to the end of the longest life that its spec allows, if that is later
- * than before. If the timeout is still `replacedMs` after the creation (null: without an end), also if it is sooner. Throws
- * `sandbox_not_found`.
+ * than before. If the timeout is still `replacedMs` after the creation (null: none, or one that began after a resumption), also if it is
+ * sooner. Throws `sandbox_not_found`.
  */
 export async function extendSandboxTimeout(
   deps: SandboxUseCaseDeps, caller: Caller, id: string, timeoutMs: number, replacedMs?: number | null,
 ): Promise<void> {
   await changeTimeout(deps, caller, id, timeoutMs, (sandbox, askedMs, maxMs) => {
-    const before = timeoutOf(sandbox);
     const afterMs = Math.min(askedMs, longestLifeMs(sandbox, maxMs) ?? Infinity);
-    return before === replacedMs || afterMs > (before ?? Infinity) ? afterMs : null;
+    return chosenTimeoutOf(sandbox) === replacedMs || afterMs > (timeoutOf(sandbox) ?? Infinity) ? afterMs : null;
   });
 }
 

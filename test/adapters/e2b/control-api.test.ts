@@ -70,7 +70,7 @@ describe('the sandboxes of E2B clients', () => {
     expect((await create(neutral)).status).toBe(201);
     const refused = [
       [{ network: { allowOut: [] } }, 'the network'], [{ network: { allowPublicTraffic: true, denyOut: ['0.0.0.0/0'] } }, 'the network'],
-      [{ allow_internet_access: false }, 'internet access'], [{ autoResume: { enabled: true } }, 'resuming by commands or traffic'], [{ mcp: {} }, 'MCP'],
+      [{ allow_internet_access: false }, 'internet access'], [{ mcp: {} }, 'MCP'],
     ] as const;
     for (const [options, name] of refused) {
       expect(await create(options)).toMatchObject({ status: 501, body: { message: expect.stringContaining(name) } });

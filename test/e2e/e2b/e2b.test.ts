@@ -120,6 +120,19 @@ describeWithDocker("E2B's own package", () => {
     expect((await same.wait()).stdout).toBe('got a line\n');
   });
 
+  test('resumes a sandbox that was started with autoResume by a command', async () => {
+    await using sandboxes = new AsyncDisposableStack();
+    const sandbox = await Sandbox.create({ ...options, timeoutMs: 600_000, lifecycle: { onTimeout: 'pause', autoResume: true } });
+    sandboxes.defer(async () => void (await sandbox.kill()));
+    await sandbox.files.write('note', 'kept');
+    await sandbox.setTimeout(1000);
+    await until(() => sandbox.getInfo(), ({ state }) => state === 'paused', 30_000);
+    expect((await sandbox.commands.run('cat note')).stdout).toBe('kept');
+    const { state, endAt, lifecycle } = await sandbox.getInfo();
+    expect([state, lifecycle]).toEqual(['running', { onTimeout: 'pause', autoResume: true }]);
+    expect(Math.abs(endAt.getTime() - Date.now() - 600_000)).toBeLessThan(60_000);
+  });
+
   test('runs, lists and kills commands, writes to their stdin, and opens terminals', async () => {
     await using sandbox = await disposable();
     const { commands, pty } = sandbox.value;
