@@ -8,6 +8,14 @@ import type { MicroagentsEventData } from './applicable-microagents.ts';
 import type { Reason } from './reason.ts';
 import { isPooled, type PauseKind, type Sandbox, type SandboxStatus } from './sandbox.ts';
 
+export const eventKinds = [
+  'message', 'message_chunk', 'tool_call', 'plan', 'usage', 'permission_requested', 'permission_answered', 'turn_started',
+  'turn_ended', 'work_tree_changed', 'start_step', 'setup_script', 'microagents', 'execution_changed', 'agent_started', 'sandbox_moved',
+  'conversation_archived', 'conversation_deleted',
+] as const;
+
+export type EventKind = (typeof eventKinds)[number];
+
 export interface EventData {
   /** A whole message: the user's when it is accepted, the agent's when it is complete. */
   message: { readonly messageId: string; readonly role: MessageRole; readonly channel: MessageChannel; readonly text: string };
@@ -42,14 +50,6 @@ export interface EventData {
   conversation_archived: Readonly<Record<string, never>>;
   conversation_deleted: Readonly<Record<string, never>>;
 }
-
-export type EventKind = keyof EventData;
-
-export const eventKinds = [
-  'message', 'message_chunk', 'tool_call', 'plan', 'usage', 'permission_requested', 'permission_answered', 'turn_started',
-  'turn_ended', 'work_tree_changed', 'start_step', 'setup_script', 'microagents', 'execution_changed', 'agent_started', 'sandbox_moved',
-  'conversation_archived', 'conversation_deleted',
-] as const satisfies readonly EventKind[];
 
 /** What happened to sandboxes and conversations, without what was said and done in them. */
 export const statusChangeKinds: readonly EventKind[] = [

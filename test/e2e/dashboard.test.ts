@@ -157,6 +157,19 @@ describeWithChromium('The dashboard in a browser', () => {
     await page.waitForURL(/#\/sandboxes$/);
   });
 
+  test('filters sandboxes by a pair of metadata with any characters, and keeps the filter in the address', async () => {
+    const sandbox = await scene.client.sandboxes.start({ spec: 'web', metadata: { user: 'ann@acme.org, x=1 + 50%' } });
+    await using page = await scene.page('sandboxes');
+    const links = page.locator('tbody a[href*="sb-"]');
+    await page.getByLabel('Metadata: task=42').fill('user=ann@acme.org, x=1 + 50%');
+    await page.getByLabel('Metadata: task=42').press('Enter');
+    await links.getByText(sandbox.id).waitFor();
+    await page.reload();
+    await links.getByText(sandbox.id).waitFor();
+    await expect.poll(() => links.count()).toBe(1);
+    await sandbox.delete();
+  });
+
   test('edits a file, and runs a command in a terminal under the strict content security policy', async () => {
     await using page = await scene.page(`sandboxes/${seeded.sandbox.id}?tab=files&file=%2Fworkspace%2Fserver.py`);
     await page.getByLabel('/workspace/server.py').fill('print(6 * 7)\n');

@@ -57,7 +57,10 @@ export const idempotencyHeaders = z.object({
     .describe('Makes the request safe to repeat: a second request with the same key gets the response of the first.'),
 });
 
-/** Returns the claim of a request with an idempotency key. `content` is everything that the request asks for. */
+/**
+ * Returns the claim of a request with an idempotency key. `content` is everything that the request asks for. Leave out a new field if the
+ * request does not have it, so that a request that is repeated after an upgrade has the same fingerprint.
+ */
 export function claimOf(
   headers: z.output<typeof idempotencyHeaders>,
   ownerId: string,

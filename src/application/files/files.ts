@@ -14,7 +14,7 @@ type FileWork<A extends readonly unknown[], R> = (runtime: SandboxRuntime, insta
 type FileUseCase<A extends readonly unknown[], R> = (deps: CoreDeps, caller: Caller | null, sandboxId: string, ...args: A) => Promise<R>;
 
 /** Returns a use case that does not count as activity. */
-function reads<A extends readonly unknown[], R>(work: FileWork<A, R>): FileUseCase<A, R> {
+function readingUseCase<A extends readonly unknown[], R>(work: FileWork<A, R>): FileUseCase<A, R> {
   return async ({ store, runtime }, caller, sandboxId, ...args) => {
     const sandbox = await getSandbox(store, caller, sandboxId);
     return await withRecordFailures(sandbox, () => work(runtime, sandbox.instanceId, ...args));
@@ -22,7 +22,7 @@ function reads<A extends readonly unknown[], R>(work: FileWork<A, R>): FileUseCa
 }
 
 /** Returns a use case that counts as activity until it is done. */
-function changes<A extends readonly unknown[], R>(work: FileWork<A, R>): FileUseCase<A, R> {
+function changingUseCase<A extends readonly unknown[], R>(work: FileWork<A, R>): FileUseCase<A, R> {
   return async ({ store, runtime, clock }, caller, sandboxId, ...args) => {
     const sandbox = await getSandbox(store, caller, sandboxId);
     const touch = async (): Promise<void> => await store.sandboxes.touch(sandbox.id, clock.now());
@@ -67,23 +67,23 @@ export function wholeFile({ size }: FileEntry): ByteRange {
 type ArgsOf<M extends 'stat' | 'read' | 'write' | 'remove' | 'move' | 'makeDirectory'> = Parameters<SandboxFiles[M]>;
 
 export const fileUseCases = {
-  stat: reads(({ files }, ...args: ArgsOf<'stat'>) => files.stat(...args)),
-  read: reads(({ files }, ...args: ArgsOf<'read'>) => files.read(...args)),
-  write: changes(({ files }, ...args: ArgsOf<'write'>) => files.write(...args)),
-  remove: changes(({ files }, ...args: ArgsOf<'remove'>) => files.remove(...args)),
+  stat: readingUseCase(({ files }, ...args: ArgsOf<'stat'>) => files.stat(...args)),
+  read: readingUseCase(({ files }, ...args: ArgsOf<'read'>) => files.read(...args)),
+  write: changingUseCase(({ files }, ...args: ArgsOf<'write'>) => files.write(...args)),
+  remove: changingUseCase(({ files }, ...args: ArgsOf<'remove'>) => files.remove(...args)),
   /** Returns the moved entry. Only E2B's clients can move a file. */
-  move: changes(async ({ files }, ...[instanceId, from, to, signal]: ArgsOf<'move'>) => {
+  move: changingUseCase(async ({ files }, ...[instanceId, from, to, signal]: ArgsOf<'move'>) => {
     await files.move(instanceId, from, to, signal);
     return await files.stat(instanceId, to, false, signal);
   }),
-  list: reads(listDirectory),
+  list: readingUseCase(listDirectory),
   /** `isNew` is false if the directory already existed. */
-  makeDirectory: changes(async ({ files }, ...[instanceId, path, signal]: ArgsOf<'makeDirectory'>) => {
+  makeDirectory: changingUseCase(async ({ files }, ...[instanceId, path, signal]: ArgsOf<'makeDirectory'>) => {
     const isNew = await files.makeDirectory(instanceId, path, signal);
     return { directory: await files.stat(instanceId, path, true, signal), isNew };
   }),
-  readArchive: reads((runtime, ...args: Parameters<SandboxRuntime['getFiles']>) => runtime.getFiles(...args)),
-  writeArchive: changes((runtime, ...args: Parameters<SandboxRuntime['putFiles']>) => runtime.putFiles(...args)),
+  readArchive: readingUseCase((runtime, ...args: Parameters<SandboxRuntime['getFiles']>) => runtime.getFiles(...args)),
+  writeArchive: changingUseCase((runtime, ...args: Parameters<SandboxRuntime['putFiles']>) => runtime.putFiles(...args)),
 };
 
 /**

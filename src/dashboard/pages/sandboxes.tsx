@@ -29,7 +29,8 @@ export function SandboxesPage() {
   const metadata = query.get('metadata') ?? '';
   const { client } = currentSession();
   const specs = useSpecs();
-  const isFiltered = status !== undefined || spec !== '' || metadata !== '';
+  const pair = metadataFilter(metadata);
+  const isFiltered = status !== undefined || spec !== '' || pair !== undefined;
   const start = canChange() && <Button kind="primary" icon="plus" onClick={() => setQuery({ new: 'yes' })}>Start a sandbox</Button>;
   return (
     <Page title="Sandboxes" actions={start}>
@@ -44,7 +45,7 @@ export function SandboxesPage() {
       <PagedTable columns={columns} keyOf={({ id }) => id} filters={[status, spec, metadata]}
         isRelevant={({ kind }) => kind === 'sandbox_moved'}
         read={(page, signal) => client.request('GET /api/v1/sandboxes/search', {
-          query: { ...page, status__eq: status, sandbox_spec_id__eq: spec || undefined, metadata__eq: metadataFilter(metadata) }, signal,
+          query: { ...page, status__eq: status, sandbox_spec_id__eq: spec || undefined, metadata__eq: pair }, signal,
         })}
         empty={isFiltered ? <NoMatch icon="sandboxes" />
           : <Empty icon="sandboxes" title="No sandboxes">
@@ -58,9 +59,10 @@ export function SandboxesPage() {
   );
 }
 
+/** Returns the filter for a pair `key=value`. The value may have any characters. Undefined if the text is no pair. */
 function metadataFilter(text: string): string[] | undefined {
-  const pairs = text.split(/[\s,]+/).filter((pair) => pair.includes('='));
-  return pairs.length === 0 ? undefined : pairs.map((pair) => pair.split('=').map(encodeURIComponent).join('='));
+  const [, key, value] = /^([^=]+)=(.*)$/s.exec(text.trim()) ?? [];
+  return key === undefined || value === undefined ? undefined : [`${key.trim()}=${value.trim()}`];
 }
 
 interface StartSandboxProps {

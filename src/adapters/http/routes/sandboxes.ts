@@ -74,7 +74,7 @@ const sandboxSearchQuery = z.object({
   status__eq: sandboxStatusSchema.optional().describe('Only sandboxes with this status.'),
   sandbox_spec_id__eq: specId.optional().describe('Only sandboxes of this spec.'),
   metadata__eq: metadataQuery.optional()
-    .describe('Only sandboxes with this `key=value` in their metadata. Repeat it for each pair. Percent-encode each key and value.'),
+    .describe('Only sandboxes with this `key=value` in their metadata, for example `?metadata__eq=task%3D42`. Repeat it for each pair.'),
 });
 
 const sandboxStartBody = z
