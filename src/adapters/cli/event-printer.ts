@@ -94,7 +94,11 @@ export class EventPrinter {
         return [this.#dimLine('the conversation was archived')];
       case 'conversation_deleted':
         return [this.#dimLine('the conversation was ended')];
-      // The others are not for people, or of a newer server.
+      case 'usage':
+      case 'turn_started':
+      case 'work_tree_changed':
+      case 'microagents':
+      case 'execution_changed':
       default:
         return [];
     }
