@@ -62,7 +62,7 @@ export interface ExecutionState {
   readonly durable: boolean;
   readonly stdout: KeptOutput;
   readonly stderr: KeptOutput;
-  /** Why it is not durable, or why it is lost. */
+  /** Why it is not durable, or why it is lost. Null if it could not be run, which its exit code and standard error say. */
   readonly reason: Reason | null;
 }
 

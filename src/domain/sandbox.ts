@@ -141,7 +141,10 @@ export interface ObservedSandbox {
   readonly exposedUrls: readonly ExposedUrl[];
   /** How it ended, or why it could not start. */
   readonly reason: Reason | null;
-  /** True if something outside ended it, so it may run again with its files. False for a crash. */
+  /**
+   * True if a user of the machine or the engine stopped it, so it may run again with its files. False for a crash, also one by a signal
+   * whose sender is unknown.
+   */
   readonly endedFromOutside: boolean;
 }
 

@@ -38,7 +38,7 @@ export interface RepositoryInfo {
   readonly isArchived?: boolean;
 }
 
-/** Where git fetches a repository from. */
+/** Where git fetches a repository from, and pushes its branches to. */
 export interface GitRemote {
   /** An https or http URL without a credential; for the local provider the absolute path of a git folder. */
   readonly url: string;
@@ -115,8 +115,8 @@ export interface GitProvider {
   find(repository: string, signal?: AbortSignal): Promise<RepositoryInfo>;
 
   /**
-   * Returns where git fetches the repository from. `repository` is a path that `find` returned. Calls the host only if a credential is
-   * needed.
+   * Returns where git fetches the repository from, and pushes to. `repository` is a path that `find` returned. Calls the host only if a
+   * credential is needed.
    */
   remote(repository: string, signal?: AbortSignal): Promise<GitRemote>;
 

@@ -57,7 +57,7 @@ export interface OutputRequest {
 
 /**
  * Commands in sandboxes that survive the process that started them. Every method takes ids, so any process with the same engine or folder
- * can continue the work of another. Each output stream is kept in the sandbox, up to a limit: then the oldest bytes are dropped, and the
+ * can continue the work of another. At least the last 64 MiB of each output stream are kept in the sandbox. Older bytes may be dropped; the
  * command does not block. If the sandbox does not have the tools for this, the command runs with `durable: false`: it ends with the process
  * that started it.
  *
@@ -66,7 +66,8 @@ export interface OutputRequest {
  */
 export interface SandboxExecutions {
   /**
-   * Starts the command. Returns when it has begun. Does nothing if the id was started before, so a call can be repeated if its response was
+   * Starts the command. Returns when it has begun. A terminal that the runtime does not have is refused with `invalid_request`
+   * (`terminal_unsupported`). Does nothing if the id was started before, so a call can be repeated if its response was
    * lost. If the command can't be run, it exits with 126 or 127, and its standard error says why. If the sandbox has no room for its
    * processes, it does not run: `runtime_unavailable` with the reason `process_limit_reached`. The caller of a first start then has to
    * remove what is left of it. With the reason `command_not_begun`, it does not run either, and nothing is left of it. Further failures:
@@ -97,8 +98,8 @@ export interface SandboxExecutions {
   write(sandboxId: string, executionId: string, content: ReadableStream<Uint8Array>, close: boolean, signal: AbortSignal): Promise<void>;
 
   /**
-   * Sends a signal (`SIGINT`) to the command's process group. Does nothing if the command has ended. Further failures:
-   * `sandbox_not_running`, `invalid_request` (no such signal).
+   * Sends a signal (`SIGINT`) to the command's process group. Any signal kills a command that is not durable, which ends with 137. Does
+   * nothing if the command has ended. Further failures: `sandbox_not_running`, `invalid_request` (no such signal).
    */
   signal(sandboxId: string, executionId: string, signalName: string): Promise<void>;
 

@@ -10,7 +10,7 @@ export interface ByteRange {
 }
 
 export interface FileReading {
-  /** The file that is read, after links were followed. */
+  /** The file that is read, after links were followed, but with the requested path. */
   readonly file: FileEntry;
   /** The bytes of the range. Cancelling it ends the work. */
   readonly content: ReadableStream<Uint8Array>;
@@ -29,8 +29,8 @@ export interface WriteOptions {
 }
 
 /**
- * The files of sandboxes, as the programs of a sandbox see them. Paths are absolute. Links in a path are followed, and no path leads out of
- * the sandbox. Written files belong to the user that the sandbox's programs run as.
+ * The files of sandboxes, as the programs of a sandbox see them. Paths are absolute and have no `..`. Links in a path are followed, and no
+ * path leads out of the sandbox. A loop of links leads to no file. Written files belong to the user that the sandbox's programs run as.
  *
  * No method wakes a sandbox or changes its state: it may be running, frozen or stopped. If a runtime can do something only in a running
  * sandbox, the call fails with `sandbox_not_running` in the others. Content is streamed, never collected in memory. If `signal` fires, the
@@ -53,7 +53,8 @@ export interface SandboxFiles {
   /**
    * Writes a file, and creates missing parent directories. A link at the path is followed, or replaced if its target does not exist. A
    * directory, pipe, socket or device is not replaced. A reader gets the complete old or the complete new content. If the content fails,
-   * the old file stays, and no other file is left behind. Returns the new file. In every case the content is read to its end or cancelled.
+   * the old file stays, and no other file is left behind. Returns the new file. In every case the content is read to its end or cancelled;
+   * nothing waits for the end of the cancellation. The removal of the sandbox ends the write.
    */
   write(id: string, path: string, content: ReadableStream<Uint8Array>, options: WriteOptions, signal: AbortSignal): Promise<FileEntry>;
 
@@ -65,7 +66,7 @@ export interface SandboxFiles {
    */
   remove(id: string, path: string, recursive: boolean, signal: AbortSignal): Promise<void>;
 
-  /** Moves a file, link or directory atomically. Replaces an existing file or link, and nothing else. */
+  /** Moves a file, link or directory atomically, and creates missing parents. Replaces an existing file or link, and nothing else. */
   move(id: string, from: string, to: string, signal: AbortSignal): Promise<void>;
 
   /**

@@ -29,7 +29,7 @@ export interface SandboxLaunch {
 export interface KeptLaunch {
   readonly specId: string | null;
   readonly ownerId: string | null;
-  /** The environment variables that a resumption can't change. */
+  /** The environment variables that a resumption can't change. Empty if it can change all of them. */
   readonly fixedEnv: Readonly<Record<string, string>>;
 }
 
@@ -77,6 +77,7 @@ export type IgnorableSpecPart = 'image' | 'resources' | 'isolation' | 'labels' |
 
 /** An additional command to run in a running sandbox. */
 export interface ExecutionRequest {
+  /** The program and its arguments. If it is empty, or has a NUL, it can't be run. */
   readonly command: readonly string[];
   /** Added to the sandbox's own variables: those of its own command, without the secrets. */
   readonly env?: Readonly<Record<string, string>>;
@@ -178,8 +179,9 @@ export interface SandboxRuntime {
 
   /**
    * Runs a command in a running sandbox, as the same user as the sandbox's own command. Returns when it has begun. Further failures:
-   * `sandbox_not_found`, `sandbox_not_running`. If `signal` fires before that, rejects with the signal's reason and nothing keeps running.
-   * Freezing the sandbox suspends the command, and stopping the sandbox ends it.
+   * `sandbox_not_found`, `sandbox_not_running`, `invalid_request` (the working directory is not absolute). If `signal` fires before that,
+   * rejects with the signal's reason and nothing keeps running. Freezing the sandbox suspends the command, and stopping the sandbox ends
+   * it.
    */
   execute(id: string, request: ExecutionRequest, signal: AbortSignal): Promise<Execution>;
 
@@ -187,8 +189,9 @@ export interface SandboxRuntime {
    * Unpacks a tar into a directory inside the sandbox, and creates the directory if it is missing. Files of the archive replace existing
    * ones; other files stay. Modes and times are kept; the owner is the user that the sandbox's programs run as. Symbolic links are unpacked
    * as links, wherever they point, and are never followed: an entry whose name leads out of the directory, directly or through a link, is
-   * refused. The sandbox may be running, frozen or stopped. The archive is streamed, never collected in memory. Further failures:
-   * `sandbox_not_found`, `invalid_request` (the path, or a refused archive, part of which may have been unpacked).
+   * refused, and so is a directory where a link is. The sandbox may be running, frozen or stopped. The archive is streamed, never collected
+   * in memory. Further failures: `sandbox_not_found`, `invalid_request` (the path is not absolute or has `..`, or a refused archive, part
+   * of which may have been unpacked).
    */
   putFiles(id: string, directory: string, archive: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<void>;
 
@@ -206,7 +209,7 @@ export interface SandboxRuntime {
    */
   logs(id: string, request: LogRequest, signal: AbortSignal): Promise<ReadableStream<Uint8Array>>;
 
-  /** Returns the resources that the sandbox uses now. May take seconds if it has many files. */
+  /** Returns the resources that the sandbox uses now. Nothing is known about an absent one. May take seconds if it has many files. */
   usage(id: string): Promise<SandboxUsage>;
 
   /** Returns the space of the disk that holds the sandboxes. Null if unknown, for example because the disk is on another machine. */
@@ -214,7 +217,7 @@ export interface SandboxRuntime {
 
   /**
    * Calls the listener when the state of a sandbox may have changed without a call. The listener reads the state again. Events may repeat
-   * or be missed. Returns the function that ends the subscription.
+   * or be missed, but a sandbox to which nothing happens has none. Returns the function that ends the subscription.
    */
   subscribe(listener: (id: string) => void): () => void;
 

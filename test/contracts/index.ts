@@ -12,6 +12,7 @@ export { gitProviderContract } from './git-provider.ts';
 export type {
   GitProviderHarness, GitProviderTraits, HostedPullRequest, ProviderHost, PullRequestControl,
 } from './git-provider-harness.ts';
+export { createRepository, git, type RepositoryDescription } from './git-repository.ts';
 export { startHostProxy, type HostBehaviour, type HostProxy, type Interceptor } from './host-proxy.ts';
 export { listingCacheContract, type ListingCacheHarness } from './listing-cache.ts';
 export { randomContract } from './random.ts';
