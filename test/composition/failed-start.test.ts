@@ -10,7 +10,7 @@ const fail = (): never => {
   throw new Error('no token');
 };
 const failingModule = (factory: () => never | Promise<never>) =>
-  new ContainerModule(({ bind }) => provide(bind, tokens.gitProvider, [], factory));
+  new ContainerModule(({ bind }) => provide(bind, tokens.gitProvider, {}, factory));
 
 /** The errors that would end the embedding process. */
 const uncaught: unknown[] = [];
@@ -52,7 +52,7 @@ test("a module's late services are closed in reverse order, and an error of one 
   const done = Promise.withResolvers<void>();
   const slow = Promise.withResolvers<void>();
   const late = new ContainerModule(({ bind }) => {
-    provide(bind, tokens.gitProvider, [tokens.closers], async (closers) => {
+    provide(bind, tokens.gitProvider, { closers: tokens.closers }, async ({ closers }) => {
       await slow.promise;
       closers.defer(() => done.resolve());
       closers.use({ [Symbol.asyncDispose]: async () => void closed.push('first') });
@@ -71,7 +71,7 @@ test("a module's late services are closed in reverse order, and an error of one 
 test('what a factory adds to the closers while the deployment is open is closed with it', async () => {
   const closed: string[] = [];
   let connect: () => void = fail;
-  const mine = new ContainerModule(({ rebind }) => provide(rebind, tokens.store, [tokens.closers], (closers) => {
+  const mine = new ContainerModule(({ rebind }) => provide(rebind, tokens.store, { closers: tokens.closers }, ({ closers }) => {
     connect = () => closers.defer(() => void closed.push('connection'));
     return createInMemoryStore();
   }));

@@ -57,12 +57,12 @@ describe('a module', () => {
   });
 
   test('can give the log of events to the runtime', async () => {
-    const mine = new ContainerModule(({ rebind }) => provide(rebind, tokens.runtime, [tokens.events], (_events) => createMemoryRuntime(new MemoryEngine())));
+    const mine = new ContainerModule(({ rebind }) => provide(rebind, tokens.runtime, { events: tokens.events }, () => createMemoryRuntime(new MemoryEngine())));
     expect((await open({ modules: [mine] })).parts.map(({ adapter }) => adapter)).toContain('memory');
   });
 
   test('adds a git provider after those of the options', async () => {
-    const add = new ContainerModule(({ bind }) => provide(bind, tokens.gitProvider, [], async () => gitOf('second', 'acme/other')));
+    const add = new ContainerModule(({ bind }) => provide(bind, tokens.gitProvider, {}, async () => gitOf('second', 'acme/other')));
     const skep = await open({ git: [gitOf('first', 'acme/shop')], modules: [add] });
     expect((await skep.check()).filter(({ part }) => part === 'git').map(({ adapter }) => adapter)).toEqual(['first', 'second']);
     expect(await skep.microagents.list('acme/shop', null)).toHaveLength(1);
@@ -81,9 +81,9 @@ describe('a module', () => {
 
   test('is refused if its git provider or runtime lacks a method', async () => {
     const git = { ...gitOf('mine', 'acme/shop'), check: undefined } as unknown as GitProvider;
-    const add = new ContainerModule(({ bind }) => provide(bind, tokens.gitProvider, [], () => git));
+    const add = new ContainerModule(({ bind }) => provide(bind, tokens.gitProvider, {}, () => git));
     await expect(createSkep({ modules: [add] })).rejects.toThrow('git: is an adapter without check');
-    const replace = new ContainerModule(({ rebind }) => provide(rebind, tokens.runtime, [], () => ({ inspect() {} }) as unknown as SandboxRuntime));
+    const replace = new ContainerModule(({ rebind }) => provide(rebind, tokens.runtime, {}, () => ({ inspect() {} }) as unknown as SandboxRuntime));
     await expect(createSkep({ modules: [replace] })).rejects.toThrow('runtime: is an adapter without name, ignores');
   });
 
@@ -98,7 +98,7 @@ describe('a module', () => {
   test('closes what it makes by adding it to the closers, and not by the close method of the adapter', async () => {
     const closed: string[] = [];
     const mine = new ContainerModule(({ rebind }) => {
-      provide(rebind, tokens.checkouts, [tokens.closers], (closers) => {
+      provide(rebind, tokens.checkouts, { closers: tokens.closers }, ({ closers }) => {
         closers.defer(() => void closed.push('by the closers'));
         return noting(createMemoryCheckouts(), 'by itself', closed);
       });

@@ -20,28 +20,26 @@ function bound(): Container {
 test('a service is made from its dependencies, once', async () => {
   const container = bound();
   let made = 0;
-  provide(bindOf(container), url, [host, port], async (name, number) => {
+  provide(bindOf(container), url, { host, port }, async ({ host, port }) => {
     made += 1;
-    return `http://${name}:${number.toFixed(0)}`;
+    return `http://${host}:${port.toFixed(0)}`;
   });
   expect(await container.getAsync(url.id)).toBe('http://localhost:80');
   expect(await container.getAsync(url.id)).toBe('http://localhost:80');
   expect(made).toBe(1);
 });
 
-const factory = (name: string, number: number): string => `${name}:${number}`;
+const factory = (deps: { readonly host: string; readonly port: number }): string => `${deps.host}:${deps.port}`;
 
-test('a wrong dependency, a missing dependency, a wrong order and a wrong result do not compile, but the right ones do', async () => {
+test('a wrong dependency, a missing dependency and a wrong result do not compile, but the right ones do', async () => {
   const bind = bindOf(bound());
-  // @ts-expect-error -- the order must be that of the factory's arguments
-  provide(bind, url, [port, host], factory);
   // @ts-expect-error -- the port is missing
-  provide(bind, url, [host], factory);
+  provide(bind, url, { host }, factory);
   // @ts-expect-error -- a port is no host
-  provide(bind, url, [port, port], factory);
+  provide(bind, url, { host: port, port }, factory);
   // @ts-expect-error -- the factory makes a string
-  provide(bind, port, [host, port], factory);
+  provide(bind, port, { host, port }, factory);
   const container = bound();
-  provide(bindOf(container), url, [host, port], factory);
+  provide(bindOf(container), url, { host, port }, factory);
   expect(await container.getAsync(url.id)).toBe('localhost:80');
 });

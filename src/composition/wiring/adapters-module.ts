@@ -31,17 +31,19 @@ export function adaptersModule(options: CheckedOptions): ContainerModule {
     const folders = ownFolders(options);
     bindSystem(bind, options);
     bindStore(bind, options);
-    provide(bind, adapterDeps, [system, store], (system, { listingCache }) => ({ ...system, listingCache }));
+    provide(bind, adapterDeps, { system, store }, ({ system, store: { listingCache } }) => ({ ...system, listingCache }));
     for (const [index, git] of (options.git ?? [{ provider: 'local' }]).entries()) {
       const given = isCustomAdapter(git, 'git') ? git : (deps: AdapterDeps) => createGitProvider(git, options, folders, deps);
       provideCustom(bind, 'git', adapterDeps, given, `git[${index}]`);
     }
     const { runtime = { kind: 'process' }, checkouts, auth = { kind: 'api-keys' } } = options;
     if (isCustomAdapter(runtime, 'runtime')) provideCustom(bind, 'runtime', adapterDeps, runtime);
-    else if (runtime.kind === 'docker') provide(bind, tokens.runtime, [closers], (closers) => openDockerRuntime(runtime, options, closers));
-    else provide(bind, tokens.runtime, [closers], (closers) => openProcessRuntime(runtime, folders, closers));
+    else {
+      provide(bind, tokens.runtime, { closers }, ({ closers }) =>
+        (runtime.kind === 'docker' ? openDockerRuntime(runtime, options, closers) : openProcessRuntime(runtime, folders, closers)));
+    }
     if (checkouts !== undefined) provideCustom(bind, 'checkouts', adapterDeps, checkouts);
-    else provide(bind, tokens.checkouts, [closers], (closers) => createMirrors(folders, closers));
+    else provide(bind, tokens.checkouts, { closers }, ({ closers }) => createMirrors(folders, closers));
     for (const [index, protocol] of (options.protocols ?? [acp]).entries()) {
       provideCustom(bind, 'protocols', adapterDeps, protocol, `protocols[${index}]`);
     }
@@ -49,9 +51,9 @@ export function adaptersModule(options: CheckedOptions): ContainerModule {
     provideCustom(bind, 'probe', adapterDeps, options.probe ?? loadProbe);
     if (isCustomAdapter(auth, 'auth')) provideCustom(bind, 'auth', adapterDeps, auth);
     else {
-      provide(bind, tokens.auth, [clock, random, store], async (clock, random, { apiKeys }) => {
+      provide(bind, tokens.auth, { clock, random, store }, async ({ store: { apiKeys }, ...own }) => {
         const { createApiKeyAuth } = await import('../../adapters/auth/api-keys/index.ts');
-        return createApiKeyAuth({ ...omitUndefined(auth), keys: apiKeys, clock, random });
+        return createApiKeyAuth({ ...omitUndefined(auth), ...own, keys: apiKeys });
       });
     }
   });
@@ -66,9 +68,7 @@ function bindSystem(bind: Bind, options: CheckedOptions): void {
   provideCustom(bind, 'clock', deployment, options.clock ?? loadClock);
   provideCustom(bind, 'random', deployment, options.random ?? loadRandom);
   provideCustom(bind, 'logger', deployment, options.logger ?? loadLogger);
-  provide(bind, system, [deployment, clock, random, logger], (deployment, clock, random, logger) => ({
-    ...deployment, clock, random, logger,
-  }));
+  provide(bind, system, { deployment, clock, random, logger }, ({ deployment, ...own }) => ({ ...deployment, ...own }));
 }
 
 function bindStore(bind: Bind, { store: given, dataDir }: CheckedOptions): void {

@@ -127,7 +127,7 @@ export function isCustomAdapter<O extends OwnOption, Deps = AdapterDeps>(given: 
 export function provideCustom<O extends OwnOption, D>(
   bind: Bind, option: O, deps: Token<D>, given: Own<OwnAdapters[O], D>, name: string = option,
 ): void {
-  provide<OwnAdapters[O], [D, AsyncDisposableStack]>(bind, portOf[option].token, [deps, tokens.closers], async (deps, closers) => {
+  provide(bind, portOf[option].token, { deps, closers: tokens.closers }, async ({ deps, closers }) => {
     if (!isFactory(given)) return given;
     const adapter = await given(deps);
     const missing = isObjectWith(adapter, []) ? missingMembers(adapter, option) : '';

@@ -92,25 +92,23 @@ export const tokens = {
 
 export type ServiceOf<T> = T extends Token<infer Service> ? Service : never;
 
-export type TokensOf<Args extends readonly unknown[]> = { readonly [I in keyof Args]: Token<Args[I]> };
+export type TokensOf<Deps extends object> = { readonly [Name in keyof Deps]: Token<Deps[Name]> };
 
 /**
- * Binds the token to the result of the factory, which is called once. The dependencies are in the order of the factory's parameters. A
- * wrong type, a missing dependency or a wrong order does not compile; inversify alone would accept it. A module's `bind` adds a binding,
- * its `rebind` replaces all bindings.
+ * Binds the token to the result of the factory, which is called once. It gets the services of the dependencies under their names. A wrong
+ * type or a missing dependency does not compile; inversify alone would accept it. A module's `bind` adds a binding, its `rebind` replaces
+ * all bindings.
  */
-export function provide<T, Args extends readonly unknown[]>(
-  bind: Bind,
-  target: Token<T>,
-  dependencies: TokensOf<Args>,
-  factory: (...args: Args) => T | Promise<T>,
+export function provide<T, Deps extends object>(
+  bind: Bind, target: Token<T>, dependencies: TokensOf<Deps>, factory: (deps: Deps) => T | Promise<T>,
 ): void {
-  const injected = dependencies.map(({ id, isMultiple }) => (isMultiple === true ? { serviceIdentifier: id, isMultiple } : id));
+  const named = Object.entries<Pick<Token<unknown>, 'id' | 'isMultiple'>>(dependencies);
+  const injected = named.map(([, { id, isMultiple }]) => (isMultiple === true ? { serviceIdentifier: id, isMultiple } : id));
   bind<T>(target.id)
-    .toResolvedValue((...args: unknown[]) => {
+    .toResolvedValue((...services: unknown[]) => {
       try {
-        // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the tokens above are typed by the arguments
-        return factory(...(args as unknown as Args));
+        // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the tokens are typed by the dependencies
+        return factory(Object.fromEntries(named.map(([name], at) => [name, services[at]])) as Deps);
       } catch (error) {
         // If it were thrown, inversify would leave other factories that are pending, and nobody would handle their failures.
         return Promise.reject<T>(error);

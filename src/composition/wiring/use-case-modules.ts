@@ -51,36 +51,38 @@ const startStatistics = token<StartStatistics>('StartStatistics');
 const idleForecast = token<IdleForecast>('IdleForecast');
 
 /** Binds the token to a service that is closed together with the deployment. */
-function provideClosable<T extends { close(): Promise<void> | void }, Args extends readonly unknown[]>(
-  bind: Bind, target: Token<T>, dependencies: TokensOf<Args>, factory: (...args: Args) => T,
+function provideClosable<T extends { close(): Promise<void> | void }, Deps extends object>(
+  bind: Bind, target: Token<T>, dependencies: TokensOf<Deps>, factory: (deps: Deps) => T,
 ): void {
-  provide<T, [AsyncDisposableStack, ...Args]>(bind, target, [tokens.closers, ...dependencies], (closers, ...args) =>
-    closers.adopt(factory(...args), (service) => service.close()));
+  type All = Deps & { readonly closers: AsyncDisposableStack };
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the tokens of both parts
+  const all = { ...dependencies, closers: tokens.closers } as TokensOf<All>;
+  provide(bind, target, all, (deps: All) => deps.closers.adopt(factory(deps), (service) => service.close()));
 }
 
 /** Binds the use cases of sandboxes, and the services that keep sandboxes in their desired state. */
 export const sandboxesModule = new ContainerModule(({ bind }) => {
-  provide(bind, base, [system, rules, store, runtime], (system, rules, store, runtime) => ({ ...system, ...rules, store, runtime }));
-  provide(bind, specs, [tokens.specList, store, system], (list, store, { clock }) => new SandboxSpecs(list, store.specs, clock));
-  provide(bind, startQueue, [rules], ({ startsAtOnce }) => new StartQueue(startsAtOnce));
-  provideClosable(bind, executionReconciler, [base], (base) => new ExecutionReconciler(base));
-  provide(bind, tokens.executions, [base, executionReconciler], (base, reconciler) =>
+  provide(bind, base, { system, rules, store, runtime }, ({ system, rules, ...adapters }) => ({ ...system, ...rules, ...adapters }));
+  provide(bind, specs, { list: tokens.specList, store, system }, ({ list, store, system }) =>
+    new SandboxSpecs(list, store.specs, system.clock));
+  provide(bind, startQueue, { rules }, ({ rules }) => new StartQueue(rules.startsAtOnce));
+  provideClosable(bind, executionReconciler, { base }, ({ base }) => new ExecutionReconciler(base));
+  provide(bind, tokens.executions, { base, reconciler: executionReconciler }, ({ base, reconciler }) =>
     bindUseCases({ ...base, reconciler, limits: base.executionLimits }, executionUseCases));
-  provide(bind, tokens.files, [base], (base) => bindUseCases(base, fileUseCases));
-  provide(bind, startStatistics, [tokens.clock], (clock) => new StartStatistics(clock));
-  provide(bind, sandboxDeps, [base, executionReconciler, startStatistics], (base, executionReconciler, startStatistics) =>
-    ({ ...base, executionReconciler, startStatistics }));
-  provideClosable(bind, sandboxReconciler, [sandboxDeps, tokens.probe, startQueue, tokens.secrets, checkouts],
-    (deps, probe, startQueue, secrets, checkouts) => new SandboxReconciler({ ...deps, probe, startQueue, secrets, checkouts }));
-  provide(bind, idleForecast, [base], (base) => new IdleForecast(base));
-  provide(bind, diskWatch, [sandboxDeps, sandboxReconciler], (deps, reconciler) => new DiskWatch({ ...deps, reconciler }));
-  provideClosable(bind, sandboxPool, [sandboxDeps, specs, sandboxReconciler, diskWatch], (deps, specs, reconciler, diskWatch) =>
-    new SandboxPool({ ...deps, specs, reconciler, diskWatch, startsAtOnce: deps.poolStartsAtOnce }));
-  provide(bind, sandboxes, [sandboxDeps, specs, sandboxReconciler, sandboxPool, diskWatch, tokens.secrets],
-    (deps, specs, reconciler, pool, diskWatch, secrets) => {
-      const own = { specs, reconciler, pool, diskWatch, secrets, pendingResumes: new Map() };
-      return bindUseCases({ ...deps, ...own }, sandboxUseCases);
-    });
+  provide(bind, tokens.files, { base }, ({ base }) => bindUseCases(base, fileUseCases));
+  provide(bind, startStatistics, { clock: tokens.clock }, ({ clock }) => new StartStatistics(clock));
+  provide(bind, sandboxDeps, { base, executionReconciler, startStatistics }, ({ base, ...own }) => ({ ...base, ...own }));
+  const ofReconciler = { deps: sandboxDeps, probe: tokens.probe, startQueue, secrets: tokens.secrets, checkouts };
+  provideClosable(bind, sandboxReconciler, ofReconciler, ({ deps, ...own }) => new SandboxReconciler({ ...deps, ...own }));
+  provide(bind, idleForecast, { base }, ({ base }) => new IdleForecast(base));
+  provide(bind, diskWatch, { deps: sandboxDeps, reconciler: sandboxReconciler }, ({ deps, ...own }) => new DiskWatch({ ...deps, ...own }));
+  provideClosable(bind, sandboxPool, { deps: sandboxDeps, specs, reconciler: sandboxReconciler, diskWatch }, ({ deps, ...own }) =>
+    new SandboxPool({ ...deps, ...own, startsAtOnce: deps.poolStartsAtOnce }));
+  const ofUseCases = {
+    deps: sandboxDeps, specs, reconciler: sandboxReconciler, pool: sandboxPool, diskWatch, secrets: tokens.secrets,
+  };
+  provide(bind, sandboxes, ofUseCases, ({ deps, ...own }) =>
+    bindUseCases({ ...deps, ...own, pendingResumes: new Map() }, sandboxUseCases));
 });
 
 // The size of the cache of microagents.
@@ -92,52 +94,49 @@ const parseYamlLazily: ParseFrontMatter = async (text) =>
 
 /** Binds the use cases of repositories, events and conversations, and the services that drive conversations. */
 export const conversationsModule = new ContainerModule(({ bind }) => {
-  provide(bind, repositories, [all(tokens.gitProvider)], (providers) => new Repositories(providers));
+  provide(bind, repositories, { providers: all(tokens.gitProvider) }, ({ providers }) => new Repositories(providers));
   provideValue(bind, tokens.parseFrontMatter, parseYamlLazily);
-  provide(bind, microagents, [repositories, tokens.deployment, tokens.parseFrontMatter], (repositories, { product }, parseFrontMatter) => {
+  const ofMicroagents = { repositories, deployment: tokens.deployment, parseFrontMatter: tokens.parseFrontMatter };
+  provide(bind, microagents, ofMicroagents, ({ deployment: { product }, ...own }) => {
     const texts = new LRUCache<string, string>({
       max: cachedTexts, maxSize: cachedCharacters, sizeCalculation: ({ length }) => length || 1,
     });
-    return new Microagents({ repositories, product, parseFrontMatter, texts });
+    return new Microagents({ ...own, product, texts });
   });
   // Without the runtime, so a module's runtime may use the events.
-  provideClosable(bind, events, [rules, store, system], ({ keepEventsForMs: keepForMs }, store, { clock }) =>
-    new Events({ store, clock, keepForMs }));
-  provide(bind, agentMemory, [rules, system], ({ agentMemoryBytes }, { clock }) => new AgentMemory(agentMemoryBytes, clock));
-  provide(bind, agents, [base, all(tokens.agentProtocol), tokens.secrets, agentMemory], (base, protocols, secrets, memory) =>
-    new Agents({ ...base, protocols, secrets, memory }));
-  provide(bind, conversationDeps, [base, sandboxes, repositories, checkouts, tokens.secrets],
-    (base, sandboxes, repositories, checkouts, secrets) => ({ ...base, sandboxes, repositories, checkouts, secrets }));
-  provideClosable(bind, conversationReconciler,
-    [conversationDeps, sandboxReconciler, microagents, agents, tokens.executions, executionReconciler],
-    (deps, sandboxReconciler, microagents, agents, executions, executionReconciler) => {
-      const own = { sandboxReconciler, microagents, agents, executions, executionReconciler, sandboxEnds: new KeyedMutex() };
-      return new ConversationReconciler({ ...deps, ...own });
-    });
-  provide(bind, tokens.conversations, [conversationDeps, specs, agentMemory, conversationReconciler, events],
-    (deps, specs, agentMemory, reconciler, events) =>
-      bindUseCases({ ...deps, specs, agentMemory, reconciler, events, publications: new KeyedMutex() }, conversationUseCases));
+  provideClosable(bind, events, { rules, store, system }, ({ rules, store, system: { clock } }) =>
+    new Events({ store, clock, keepForMs: rules.keepEventsForMs }));
+  provide(bind, agentMemory, { rules, system }, ({ rules, system }) => new AgentMemory(rules.agentMemoryBytes, system.clock));
+  const ofAgents = { base, protocols: all(tokens.agentProtocol), secrets: tokens.secrets, memory: agentMemory };
+  provide(bind, agents, ofAgents, ({ base, ...own }) => new Agents({ ...base, ...own }));
+  const ofConversations = { base, sandboxes, repositories, checkouts, secrets: tokens.secrets };
+  provide(bind, conversationDeps, ofConversations, ({ base, ...own }) => ({ ...base, ...own }));
+  const ofReconciler = {
+    deps: conversationDeps, sandboxReconciler, microagents, agents, executions: tokens.executions, executionReconciler,
+  };
+  provideClosable(bind, conversationReconciler, ofReconciler, ({ deps, ...own }) =>
+    new ConversationReconciler({ ...deps, ...own, sandboxEnds: new KeyedMutex() }));
+  const ofUseCases = { deps: conversationDeps, specs, agentMemory, reconciler: conversationReconciler, events };
+  provide(bind, tokens.conversations, ofUseCases, ({ deps, ...own }) =>
+    bindUseCases({ ...deps, ...own, publications: new KeyedMutex() }, conversationUseCases));
 });
 
 /** Binds the background services of an open deployment. */
 export const upkeepModule = new ContainerModule(({ bind }) => {
-  provide(bind, tokens.quarantine, [sandboxDeps, sandboxReconciler], (deps, reconciler) => new Quarantine({ ...deps, reconciler }));
-  provideClosable(bind, tokens.sweeper,
-    [base, sandboxReconciler, conversationReconciler, executionReconciler, sandboxPool, tokens.quarantine, diskWatch, idleForecast, events],
-    (base, sandboxReconciler, conversationReconciler, executionReconciler, pool, quarantine, diskWatch, idleForecast, events) =>
-      new Sweeper({
-        ...base, sandboxReconciler, conversationReconciler, executionReconciler, pool, quarantine, diskWatch, idleForecast, events,
-      }));
+  const ofQuarantine = { deps: sandboxDeps, reconciler: sandboxReconciler };
+  provide(bind, tokens.quarantine, ofQuarantine, ({ deps, ...own }) => new Quarantine({ ...deps, ...own }));
+  const ofSweeper = {
+    base, sandboxReconciler, conversationReconciler, executionReconciler, pool: sandboxPool, quarantine: tokens.quarantine, diskWatch,
+    idleForecast, events,
+  };
+  provideClosable(bind, tokens.sweeper, ofSweeper, ({ base, ...own }) => new Sweeper({ ...base, ...own }));
 });
 
 /** Binds the services of the deployment as a whole: its keys and its state. */
 export const deploymentModule = new ContainerModule(({ bind }) => {
-  provide(bind, tokens.keys, [tokens.auth], (auth) => new Keys(auth));
-  provide(bind, tokens.overview, [base, sandboxPool, diskWatch, agentMemory, startStatistics, idleForecast],
-    (base, pool, diskWatch, agentMemory, startStatistics, idleForecast) => {
-      const deps = { ...base, pool, diskWatch, agentMemory, startStatistics, idleForecast };
-      return (caller) => getOverview(deps, caller);
-    });
+  provide(bind, tokens.keys, { auth: tokens.auth }, ({ auth }) => new Keys(auth));
+  const ofOverview = { base, pool: sandboxPool, diskWatch, agentMemory, startStatistics, idleForecast };
+  provide(bind, tokens.overview, ofOverview, ({ base, ...own }) => (caller) => getOverview({ ...base, ...own }, caller));
 });
 
 /** The limits and times of use cases and reconcilers. */
