@@ -9,7 +9,9 @@ export const longestRateLimitMs = 24 * 3_600_000;
 
 export type ProviderFailures = ReturnType<typeof providerFailures>;
 
-/** Creates the failures of a git provider. A text is for a reason without a code. It must not be the host's, which may hold a secret. */
+/**
+ * Creates the failures of a git provider. A plain text is a reason without a code. Never pass the host's own text: it may contain a secret.
+ */
 export function providerFailures(provider: string) {
   const failed = (why: Reason | string, cause?: unknown): Failure<'provider_failed'> =>
     new Failure('provider_failed', { provider, reason: typeof why === 'string' ? explained(why) : why }, { cause });

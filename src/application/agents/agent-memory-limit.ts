@@ -122,7 +122,7 @@ export class MemoryShare {
   }
 
   /** Adds bytes to the share. A negative number removes them. */
-  hold(bytes: number): void {
+  add(bytes: number): void {
     this.#held += bytes;
     this.#memory.add(bytes);
     if (bytes < 0 && this.#held === 0) this.#memory.stopAlone(this);
@@ -136,7 +136,7 @@ export class MemoryShare {
   setOutput(part: 'chunk' | 'line', bytes: number): void {
     const before = this.#output[part];
     this.#output[part] = this.isClosed ? 0 : bytes;
-    this.hold(this.#output[part] - before);
+    this.add(this.#output[part] - before);
   }
 
   /** Resolves when there is room for more output of the agent. */

@@ -81,7 +81,7 @@ interface KeepOptions {
 async function keepChanges(deps: ChangeDeps, conversation: Conversation, options: KeepOptions): Promise<void> {
   const { withinMs, actor } = options;
   const { store, clock } = deps;
-  // What changes while git reads may be missing.
+  // Taken before git reads, because a change during the read may be missing from the snapshot.
   const keptAt = clock.now();
   using limit = timeout(clock, withinMs);
   const signal = AbortSignal.any([options.signal, limit.signal]);

@@ -28,13 +28,13 @@ describe('the memory limit of agents', () => {
     const [a, b, c] = [memory.share(), memory.share(), memory.share()];
     expect(() => memory.check()).not.toThrow();
     await a.waitForRoom(90);
-    a.hold(100);
+    a.add(100);
     expect(() => memory.check()).toThrow(expect.objectContaining({ code: 'conversation_limit_reached', context: { limit: 'agent_memory', max: 100, retryAfterSeconds: 10 } }));
     const [second, third] = [asking(b, 10), asking(c, 10)];
     await tick();
     expect([second.went, third.went, b.isHeldBack, c.isHeldBack]).toEqual([true, false, false, true]);
     await b.waitForRoom(50);
-    a.hold(-95);
+    a.add(-95);
     await tick();
     expect([third.went, c.isHeldBack, memory.held]).toEqual([true, false, 5]);
   });
@@ -42,7 +42,7 @@ describe('the memory limit of agents', () => {
   test('lets the next agent continue if the first one sends nothing for 5 seconds or ends', async () => {
     const clock = createManualClock();
     const memory = new AgentMemory(100, clock);
-    memory.share().hold(200);
+    memory.share().add(200);
     const [a, b, c] = [memory.share(), memory.share(), memory.share()];
     const states = [asking(a, 1), asking(b, 1), asking(c, 1)];
     const went = async () => (await tick(), states.map((state) => state.went));
@@ -184,7 +184,7 @@ test('new messages and conversations are refused while agents hold too much memo
   const sent = await conversations.send('me', id, said('before'), claim);
   await rested();
   const held = 2 ** 40;
-  agentMemory.share().hold(held);
+  agentMemory.share().add(held);
   const refusal = { code: 'conversation_limit_reached', context: { limit: 'agent_memory', max: 256 * 2 ** 20 } };
   expect(await failureOf(conversations.send('me', id, said('go')))).toMatchObject(refusal);
   expect(await failureOf(conversations.start('me', plain))).toMatchObject(refusal);

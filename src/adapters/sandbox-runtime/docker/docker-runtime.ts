@@ -127,7 +127,7 @@ function assemble(options: DockerRuntimeOptions) {
   // The address at which this machine reaches published ports.
   const localHost = ['0.0.0.0', '::', ''].includes(publishAddress) ? '127.0.0.1' : publishAddress;
   const watch = new SandboxWatch(engine, runEvents, () => {
-    // The engine may have restarted, or this process may have replaced one that ended.
+    // After a reconnect the engine may have restarted, so its firewall rules are unknown.
     firewall?.forget();
     // If this fails, the next execution in a sandbox tries again.
     commands.endLeftovers().catch(() => {});

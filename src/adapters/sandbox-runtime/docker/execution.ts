@@ -13,15 +13,15 @@ import { killCommand, type Leader } from './shell-scripts.ts';
 import type { SandboxWatch } from './sandbox-watch.ts';
 
 /**
- * Runs work in which the engine starts a process in a container, and delays a freeze meanwhile. A freeze at that moment can leave a
- * container that accepts no more requests (20.10). Rejects if the signal fires before the work begins.
+ * Runs work during which the engine starts a process in a container. A freeze waits until the work is done, because a freeze at that
+ * moment can leave a container that accepts no more requests (Docker 20.10). Rejects if the signal fires before the work begins.
  */
 export type Unfrozen = <T>(work: () => Promise<T>, signal?: AbortSignal) => Promise<T>;
 
-/** How long a freeze waits. */
+/** How long a freeze waits at most: if another client has frozen the sandbox, the work ends only after a resume. */
 const unfrozenMs = 5_000;
 
-/** The mutex is that of the steps of sandboxes. A step waits only some seconds, since another client may have frozen the sandbox. */
+/** The mutex is the one that the steps of sandboxes use, such as a freeze. */
 export function unfrozenIn({ Config }: Docker.ContainerInspectInfo, mutex: KeyedMutex): Unfrozen {
   const id = Config.Labels[labels.sandbox] ?? '';
   return async (work, signal) => {

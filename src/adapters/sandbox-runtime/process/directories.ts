@@ -39,7 +39,7 @@ export function refuseLong(error: unknown): never {
   throw refusedFiles('path', 'a path below it is too long for this system (Linux: 4,095 bytes); shorten or remove that path');
 }
 
-/** The directories below a root. No way to one leads through a link. */
+/** Finds and creates directories below a root. Refuses a path through a link, because it may lead out of the root. */
 export class Directories {
   readonly #root: string | Buffer;
   /** The directories that were entered before, as their parts joined by slashes. */

@@ -100,7 +100,7 @@ export class EventWriter {
 
   #hold(bytes: number): void {
     this.#held += bytes;
-    this.#deps.memory.hold(bytes);
+    this.#deps.memory.add(bytes);
   }
 
   #check(): void {

@@ -88,7 +88,7 @@ export class TurnRecorder {
 
   /** Drops the open message, because it can't be written. */
   discard(): void {
-    this.#deps.memory.hold(-(this.#open?.length ?? 0));
+    this.#deps.memory.add(-(this.#open?.length ?? 0));
     this.#open = null;
   }
 
@@ -100,7 +100,7 @@ export class TurnRecorder {
     const { messageId, parts } = this.#open;
     parts.push(text);
     this.#open.length += text.length;
-    this.#deps.memory.hold(text.length);
+    this.#deps.memory.add(text.length);
     this.#writeOutput({ kind: 'message_chunk', data: { messageId, channel, text } });
   }
 
@@ -124,7 +124,7 @@ export class TurnRecorder {
     this.#open = null;
     if (open === null) return;
     const { messageId, channel, parts, length } = open;
-    this.#deps.memory.hold(-length);
+    this.#deps.memory.add(-length);
     this.#writeOutput({ kind: 'message', data: { messageId, role: 'agent', channel, text: parts.join('') } });
   }
 
