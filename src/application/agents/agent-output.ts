@@ -98,9 +98,12 @@ export class AgentOutput {
     this.#handled.resolve();
     try {
       const { value } = await this.#reader.read();
-      while (this.#state === 'held') await this.#released.promise;
+      do {
+        if (this.#state === 'held') await this.#released.promise;
+        if (value !== undefined) await this.#memory.waitForRoom(value.length);
+        // The output may have been held while this waited for room.
+      } while (this.#state === 'held');
       if (value !== undefined) {
-        await this.#memory.waitForRoom(value.length);
         this.#memory.setOutput('chunk', value.length);
         this.#handled = Promise.withResolvers();
         // Throws if the session has left: what it does not get is not counted, so the next process reads it.

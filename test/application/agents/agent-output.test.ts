@@ -28,6 +28,25 @@ test('output that is held back is not counted if the session leaves before it ge
   expect([output.offset, output.isAbandoned, memory.held]).toEqual([6, true, 0]);
 });
 
+test('output that waits for memory is neither read nor counted if it is held meanwhile', async () => {
+  const { memory, output, reader, write } = createOutput();
+  const [first, second] = [memory.share(), memory.share()];
+  first.add(1000);
+  // Uses the right to continue above the limit.
+  await second.waitForRoom(1);
+  let hasRead = false;
+  const read = reader.read().finally(() => (hasRead = true));
+  write('answer\n');
+  await tick();
+  await output.hold();
+  first.add(-1000);
+  await tick();
+  expect([output.offset, hasRead, memory.held]).toEqual([0, false, 0]);
+  output.release();
+  expect(await read).toEqual({ done: false, value: bytes('answer\n') });
+  expect([output.offset, memory.held]).toEqual([7, 7]);
+});
+
 test('output that is held back at first comes after its release, and is counted from where the turn began', async () => {
   const { output, reader, write } = createOutput(100);
   const read = reader.read();
