@@ -1,6 +1,7 @@
 import { type ExecutionRecord, maxEndedExecutions, newExecution } from '../../domain/execution.ts';
-import { Failure, isFailure, isFailureOf } from '../../domain/failure.ts';
+import { Failure, type FailureCode, isFailure, isFailureOf } from '../../domain/failure.ts';
 import type { Caller } from '../../domain/principal.ts';
+import type { Reason } from '../../domain/reason.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import type { TerminalSize } from '../../ports/sandbox-executions.ts';
@@ -59,6 +60,11 @@ function requireRunning({ id, status }: Sandbox): void {
   if (status !== 'RUNNING') throw new Failure('sandbox_not_running', { id, status });
 }
 
+/** The failures of a first start, and the reasons of `runtime_unavailable`, after which the command does not run. */
+const neverBegun: ReadonlySet<FailureCode | Reason['code']> = new Set([
+  'sandbox_not_running', 'invalid_request', 'process_limit_reached', 'command_not_begun',
+]);
+
 async function startNew(
   deps: ExecutionUseCaseDeps, sandbox: Sandbox, execution: ExecutionRecord, request: RunExecutionRequest,
 ): Promise<ExecutionRecord> {
@@ -66,19 +72,23 @@ async function startNew(
     return await startOnRuntime(deps, sandbox, execution, request);
   } catch (error) {
     const { store, runtime, reconciler } = deps;
-    // After an unexpected error the start is over, unless this process ends. If the runtime can't say what runs, a sweep asks again.
-    if (!isFailure(error) && !reconciler.closing.aborted) await reconciler.refresh(execution, sandbox, false).catch(() => {});
-    const reason = isFailureOf(error, 'runtime_unavailable') ? error.context.reason.code : null;
+    if (!isFailure(error)) {
+      // The start is over, unless this process ends. If the runtime can't say what runs, a sweep asks again.
+      if (!reconciler.closing.aborted) await reconciler.refresh(execution, sandbox, false).catch(() => {});
+      throw error;
+    }
+    const code = isFailureOf(error, 'runtime_unavailable') ? error.context.reason.code : error.code;
     // What the start left behind would take up room.
-    if (reason === 'process_limit_reached') await runtime.executions.remove(sandbox.instanceId, execution.id).catch(() => {});
-    // The command certainly does not run. After other failures it may run.
-    const isOver = reason === 'process_limit_reached' || reason === 'command_not_begun';
-    if (isOver || isFailureOf(error, 'sandbox_not_running', 'invalid_request')) await store.executions.undoInsert(execution.id);
+    if (code === 'process_limit_reached') await runtime.executions.remove(sandbox.instanceId, execution.id).catch(() => {});
+    if (neverBegun.has(code)) await store.executions.undoInsert(execution.id);
     throw error;
   }
 }
 
-/** Returns the execution of the same request. If its start may have failed, starts it again; the start is idempotent. */
+/**
+ * Returns the execution of the same request. If its start may have failed, starts it again; the start is idempotent. If that fails too,
+ * nothing is removed and the record stays, because the first start may have begun the command.
+ */
 async function repeat(deps: ExecutionUseCaseDeps, sandbox: Sandbox, id: string, request: RunExecutionRequest): Promise<ExecutionRecord> {
   const execution = await deps.store.executions.find(id);
   if (execution === null || execution.deletedAt !== null) throw new Failure('execution_not_found', { id });

@@ -87,6 +87,19 @@ describe('a repeated request', () => {
     expect(await output(id)).toBe('x\n');
     expect((await executions.list('ann', sandboxId, { after: null, limit: 9 })).items).toHaveLength(1);
   });
+
+  test('does not remove the command if the sandbox has no room to look for it', async () => {
+    const { world, executions, sandboxId } = await started();
+    const run = () => executions.run('ann', sandboxId, request(['tick'], { claim }));
+    world.faults.calls.set('start', { error: unavailable, after: true });
+    expect(await codeOf(run())).toBe('runtime_unavailable');
+    world.faults.calls.set('start', { error: new Failure('runtime_unavailable', { ...unavailable.context, reason: { code: 'process_limit_reached' } }) });
+    expect(await codeOf(run())).toBe('runtime_unavailable');
+    world.faults.calls.clear();
+    const { id } = await run();
+    expect(await executions.get('ann', sandboxId, id)).toMatchObject({ status: 'running', begun: true });
+    expect(world.ticks).toHaveLength(1);
+  });
 });
 
 test('an execution whose start failed is lost after a while if the request is not repeated', async () => {
