@@ -58,14 +58,15 @@ const entryErrors = new Set(['EISDIR', 'EPERM', 'EACCES', 'ENAMETOOLONG', 'ENOEN
 /** Unpacks the entries below the root, which is a directory. */
 export async function unpackBelow(root: string | Buffer, entries: AsyncIterable<TarEntry>): Promise<void> {
   const directories = new Directories(root);
-  const unpacked: Entry<'directory'>[] = [];
+  /** By path. If the archive repeats a directory, its last entry counts. */
+  const unpacked = new Map<string, Entry<'directory'>>();
   try {
     for await (const entry of entries) {
       try {
         if (entry.kind === 'directory') {
           const path = await enter(directories, entry.parts, true);
           await chmod(path, entry.mode | 0o700);
-          unpacked.push(entry);
+          unpacked.set(entry.parts.join('/'), entry);
           continue;
         }
         const folder = await enter(directories, entry.parts.slice(0, -1), true);
@@ -79,10 +80,11 @@ export async function unpackBelow(root: string | Buffer, entries: AsyncIterable<
       }
     }
   } finally {
-    // Directories come last, since writing into one changes its time, and its mode may forbid writing.
-    for (const { parts, mode, modifiedAt } of unpacked.toReversed()) {
+    // Directories come last, since writing into one changes its time. The deepest come first, since a mode may forbid the way to them.
+    const deepestFirst = [...unpacked.values()].toSorted((a, b) => b.parts.length - a.parts.length);
+    for (const { parts, mode, modifiedAt } of deepestFirst) {
       const path = directories.path(parts);
-      // A program may have removed it, and an entry may have forbidden the way to it.
+      // A program may have removed it, or forbidden the way to it.
       await utimes(path, modifiedAt, modifiedAt).catch(unreachable);
       await chmod(path, mode).catch(unreachable);
     }

@@ -56,3 +56,14 @@ test('a directory is refused if its path is too long for the system', async () =
   const unpacking = unpackBelow(join(top, 'workspace'), tarEntries(tarOf([[{ name, type: 'directory' }]]), neverAborts));
   await expect(unpacking).rejects.toThrow('(ENAMETOOLONG)');
 });
+
+const directory = (name: string, mode: number, seconds: number): TarItem =>
+  [{ name, type: 'directory', mode, mtime: new Date(seconds * 1000) }];
+
+test('a directory has the mode and the time of its last entry, and its parent may come after it', async () => {
+  const workspace = join(await twoFolders(), 'workspace');
+  const items = [directory('d/inner', 0o750, 1), directory('d', 0o700, 2), directory('d/inner', 0o755, 3), directory('d', 0o500, 4)];
+  await unpackBelow(workspace, tarEntries(tarOf(items), neverAborts));
+  const found = await Promise.all(['d', 'd/inner'].map((name) => stat(join(workspace, name))));
+  expect(found.map(({ mode, mtimeMs }) => [mode & 0o777, mtimeMs])).toEqual([[0o500, 4000], [0o755, 3000]]);
+});
