@@ -1,5 +1,4 @@
 import { maskUrlPasswords } from '../../../domain/credentials.ts';
-import type { Reason } from '../../../domain/reason.ts';
 import { Failure } from '../../../domain/failure.ts';
 import type { CheckoutRequest } from '../../../ports/repository-checkouts.ts';
 import type { GitExit, GitResult } from '../../shared/git-process.ts';
@@ -13,10 +12,9 @@ export class Corruption extends Error {}
 /** The host does not have the ref that it listed. */
 export class RefNotFound extends Error {}
 
-type Failed = (reason: Reason | string, cause?: unknown) => Error;
-
-/** Returns the failure if git ended because of this machine. Otherwise null. `stderr` contains no secret. */
-function machineFailure({ signal }: GitExit, stderr: string, failed: Failed): Error | null {
+/** Returns the failure if git ended because of this machine. Otherwise null. The standard error must not contain a secret. */
+export function machineFailure({ signal, stderr }: GitExit, provider: string): Error | null {
+  const { failed } = providerFailures(provider);
   const cause = new Error(stderr);
   if (signal !== null) return failed('git was killed; the machine may be short of memory', cause);
   if (/No space left|quota exceeded/iu.test(stderr)) return failed({ code: 'disk_full' }, cause);
@@ -32,8 +30,7 @@ function machineFailure({ signal }: GitExit, stderr: string, failed: Failed): Er
 export function requireSuccess(exit: GitExit, provider: string): void {
   if (exit.code === 0) return;
   const stderr = maskUrlPasswords(exit.stderr);
-  const ofMachine = machineFailure(exit, stderr, providerFailures(provider).failed);
-  throw ofMachine ?? new Corruption(`git ended with exit code ${exit.code}: ${stderr}`);
+  throw machineFailure({ ...exit, stderr }, provider) ?? new Corruption(`git ended with exit code ${exit.code}: ${stderr}`);
 }
 
 /** Returns the failure for a host's status. If a host refuses a request without a credential, the repository counts as not found. */
@@ -65,7 +62,7 @@ export function failureOfFetch(request: CheckoutRequest, exit: GitExit, answerMs
   // Git's check of objects may quote a URL of .gitmodules.
   const stderr = maskUrlPasswords(withoutSecrets(exit.stderr, formsOf(remote.authorization)));
   const cause = new Error(`git ended with exit code ${exit.code}: ${stderr}`);
-  const ofMachine = machineFailure(exit, stderr, failed);
+  const ofMachine = machineFailure({ ...exit, stderr }, provider);
   if (ofMachine !== null) return ofMachine;
   const status = /returned error: (\d{3})/u.exec(stderr)?.[1];
   if (status !== undefined) return failureOfStatus(request, Number(status), null);

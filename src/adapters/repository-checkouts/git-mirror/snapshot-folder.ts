@@ -2,9 +2,9 @@ import type { AgentCommit, FileChange } from '../../../domain/change.ts';
 import { isFailureOf } from '../../../domain/failure.ts';
 import type { CheckoutRequest } from '../../../ports/repository-checkouts.ts';
 import { type PushRequest, SnapshotRefusal, type SnapshotCommit } from '../../../ports/work-tree-snapshot.ts';
-import { type GitRunner, isSha256 } from '../../shared/git-process.ts';
+import { type GitResult, type GitRunner, isSha256 } from '../../shared/git-process.ts';
 import { collectEntries, diffFlags, diffSettings, listFlags, logFlags, nameFlags, parseCommits, parseFiles } from './change-list.ts';
-import { failureOfFetch, messageOfHost } from './git-failures.ts';
+import { failureOfFetch, machineFailure, messageOfHost } from './git-failures.ts';
 import { networkEnvironment, type NetworkOptions, writableIdentity } from './mirror-git.ts';
 import type { SnapshotHeader } from './snapshot-script.ts';
 
@@ -68,7 +68,7 @@ export function patchOf(snapshot: SnapshotFolder, paths: readonly string[] | nul
   return ReadableStream.from(git.stream({ args, folder, environment: { GIT_LITERAL_PATHSPECS: '0' } }, signal, requireIntact));
 }
 
-/** Returns git's patterns for these paths only. A literal path would match all files in a folder of that name, too. */
+/** Returns git's patterns for these paths only. */
 function exactly(paths: readonly string[]): string[] {
   const patterns = paths.map((path) => path.replaceAll(/^.|[*?[\\]/gsu, '\\$&'));
   // Git also takes each pattern as a literal path, and a literal path as all files in a folder of that name.
@@ -137,25 +137,36 @@ const refusals = [
 
 /** Pushes the commit, with the credential of the request, if the branch is at the expected commit. */
 export async function push(
-  { git, folder, header: { boundary } }: SnapshotFolder, { request, commit, expected }: PushRequest, options: NetworkOptions,
-  signal: AbortSignal,
+  snapshot: SnapshotFolder, { request, commit, expected }: PushRequest, options: NetworkOptions, signal: AbortSignal,
 ): Promise<void> {
-  // Checks that no object of the commits is missing, before the host finds out.
-  const complete = await git.run({ args: ['rev-list', '--objects', '--quiet', commit, '--not', ...boundary], folder }, signal);
-  if (complete.code !== 0) throw new SnapshotRefusal({ code: 'history_incomplete' }, { cause: new Error(complete.stderr) });
+  await requireComplete(snapshot, commit, signal);
+  const { git, folder } = snapshot;
   const ref = `refs/heads/${request.branch}`;
   const args = [...settings, 'push', ...flags, `--force-with-lease=${ref}:${expected ?? ''}`, request.remote.url, `${commit}:${ref}`];
   const exit = await git.run({ args, folder, environment: networkEnvironment(request.remote, options) }, signal);
+  if (exit.code !== 0) throw pushFailure(request, exit, options.answerMs);
+}
+
+/** Throws a refusal if an object of the commits is missing, before the host finds out. */
+async function requireComplete({ git, folder, header: { boundary } }: SnapshotFolder, commit: string, signal: AbortSignal): Promise<void> {
+  const exit = await git.run({ args: ['rev-list', '--objects', '--quiet', commit, '--not', ...boundary], folder }, signal);
   if (exit.code === 0) return;
+  const incomplete = new SnapshotRefusal({ code: 'history_incomplete' }, { cause: new Error(exit.stderr) });
+  throw machineFailure(exit, git.provider) ?? incomplete;
+}
+
+/** Returns the refusal for the exit of a push, or the failure if git's report has no reason for a refusal. */
+function pushFailure(request: CheckoutRequest, exit: GitResult, answerMs: number): Error {
+  const failure = failureOfFetch(request, exit, answerMs);
   const message = messageOfHost(request, exit);
-  // Git's report, and what a host writes about objects that it can't store, and about a ref that it can't lock, or protects.
-  const failed = /(?:remote unpack failed:|cannot lock ref) .*/u.exec(exit.stderr)?.[0] ?? '';
-  const report = exit.stdout + failed + (/protected branch/iu.exec(message)?.[0] ?? '');
-  const failure = failureOfFetch(request satisfies CheckoutRequest, exit, options.answerMs);
+  // What git writes about objects that the host can't store, and about a ref that it can't lock.
+  const hostError = /(?:remote unpack failed:|cannot lock ref) .*/u.exec(exit.stderr)?.[0] ?? '';
+  const protection = /protected branch/iu.exec(message)?.[0] ?? '';
+  const report = exit.stdout + hostError + protection;
   // The credential could read, so it has no permission to push.
   const forbidden = isFailureOf(failure, 'repository_forbidden') ? 'push_forbidden' : null;
   const code = refusals.find(([text]) => text.test(report))?.[1] ?? forbidden;
-  if (code === null) throw failure;
+  if (code === null) return failure;
   const isOfHost = code === 'push_forbidden' || code === 'branch_protected' || code === 'host_refused';
-  throw new SnapshotRefusal(isOfHost ? { code, message: message || failed } : { code }, { cause: failure.cause ?? failure });
+  return new SnapshotRefusal(isOfHost ? { code, message: message || hostError } : { code }, { cause: failure.cause ?? failure });
 }

@@ -117,6 +117,18 @@ describe('A push', () => {
     expect(scene.host.requests).toHaveLength(before);
   });
 
+  test.each([
+    ['was killed', 'kill -9 $$', { code: 'explained', message: expect.stringContaining('git was killed') }],
+    ['has no space', 'echo "fatal: No space left on device" >&2; exit 128', { code: 'disk_full' }],
+  ])('fails, but does not blame the history, if the git that looks for its objects %s', async (_, action, reason) => {
+    const gitBinary = join(await temporaryFolder(), 'git');
+    await writeFile(gitBinary, `#!/bin/sh\ncase " $* " in *" rev-list --objects --quiet "*) ${action};; esac\nexec git "$@"\n`, { mode: 0o755 });
+    const { scene, snapshot: taken, commit } = await committed({ options: { gitBinary } });
+    await using snapshot = taken;
+    const pushing = snapshot.push({ request: { ...scene.request, branch: 'skep/one' }, commit, expected: null }, neverAborts);
+    await expect(pushing).rejects.toMatchObject({ code: 'provider_failed', context: { reason } });
+  });
+
   test.each([['shallow', '--depth=1'], ['partial', '--filter=blob:none']])('is refused if a %s history was merged', async (_, limit) => {
     const scene = await createScene();
     const mirror = scene.mirror();
