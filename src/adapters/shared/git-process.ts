@@ -48,6 +48,7 @@ interface GitProcess {
   readonly stdout: Readable;
   /** Settles when the process has ended. Rejects with the reason that was given to `end`. */
   readonly exited: Promise<GitExit>;
+  /** Kills git. Does nothing if the process has ended. */
   readonly end: (reason: unknown) => void;
 }
 
@@ -109,7 +110,10 @@ async function startGit(options: GitRunnerOptions, command: GitCommand, signal: 
     throw cannotStart(provider, error);
   });
   let problem: { readonly reason: unknown } | null = null;
+  let hasEnded = false;
   const end = (reason: unknown): void => {
+    // Its pid may belong to another process by now.
+    if (hasEnded) return;
     problem ??= { reason };
     kill(child, ownSession);
     // A program that a wrapper of git started may still run. Nothing waits for it, and its output is closed.
@@ -130,6 +134,7 @@ async function startGit(options: GitRunnerOptions, command: GitCommand, signal: 
   });
   const exited = new Promise<GitExit>((resolve, reject) => {
     const settle = (code: number | null, killedBy: NodeJS.Signals | null): void => {
+      hasEnded = true;
       ending[Symbol.dispose]();
       if (problem === null) resolve({ code, signal: killedBy, stderr });
       else reject(problem.reason);

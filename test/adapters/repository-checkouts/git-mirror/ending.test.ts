@@ -1,7 +1,7 @@
 import { readdir, readlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { queryObjects } from 'node:v8';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { neverAborts } from '../../../../src/ports/abort-signals.ts';
 import { until } from '../../../support/until.ts';
 import { commits, createScene, open, start, noProgress, type Scene, temporaryFolder } from './support.ts';
@@ -75,6 +75,15 @@ describe('The git processes', () => {
       await leave(reader);
       await until(() => processesIn(scene.root), (count) => count === 0);
     }
+  });
+
+  test('of an archive are not killed after it was read to its end, because their pid may belong to another process', async () => {
+    const scene = await createScene(commits(1));
+    const { archive } = await scene.mirror().checkOut(scene.request, noProgress, neverAborts);
+    const kill = vi.spyOn(process, 'kill');
+    onTestFinished(() => kill.mockRestore());
+    await new Response(archive).bytes();
+    expect(kill).not.toHaveBeenCalled();
   });
 
   test('of an archive are killed if the caller cancels it while they print nothing', async () => {
