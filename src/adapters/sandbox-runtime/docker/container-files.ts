@@ -4,6 +4,7 @@ import { posix } from 'node:path';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import type Docker from 'dockerode';
+import type { Header } from 'tar-stream';
 import { z } from 'zod';
 import type { FileEntry, FileType } from '../../../domain/file-entry.ts';
 import { type Failure, isFailure } from '../../../domain/failure.ts';
@@ -91,9 +92,8 @@ export class ContainerFiles {
     }
     const seconds = Math.floor(stat.modifiedAt / 1000);
     if (header !== null && stat.type === 'file' && (header.size !== stat.size || header.mtime?.getTime() !== seconds * 1000)) {
-      // The file was replaced between the engine's stat and its archive.
-      archive.destroy();
-      return await this.open(path, signal);
+      // The file was changed between the engine's stat and its archive. Only the header in the archive fits the content.
+      return { entry: entryOf(header, path), content: archive };
     }
     const owner = header === null ? null : { uid: header.uid ?? 0, gid: header.gid ?? 0 };
     return { entry: { ...stat, target: stat.type === 'symlink' ? (header?.linkname ?? '') : null, owner }, content: archive };
@@ -212,6 +212,16 @@ function statOf(path: string, { headers }: Pick<IncomingMessage, 'headers'>): Pa
   // The platform's dates have no more than milliseconds.
   const micros = Number(/\.\d{3}(\d{1,3})/.exec(mtime)?.[1]?.padEnd(3, '0') ?? '0');
   return { path, type, size, mode: (mode & 0o777) + special, modifiedAt: Date.parse(mtime) + micros / 1000, linkTarget };
+}
+
+const tarTypes: Readonly<Record<string, FileType>> = { file: 'file', link: 'file', directory: 'directory', symlink: 'symlink' };
+
+/** Returns the entry of a tar header, which has no fractions of seconds. */
+export function entryOf({ type, size, mode, mtime, linkname, uid, gid }: Header, path: string): FileEntry {
+  const fileType = tarTypes[type ?? 'file'] ?? 'other';
+  const owner = uid === undefined || gid === undefined ? null : { uid, gid };
+  const target = fileType === 'symlink' ? (linkname ?? '') : null;
+  return { path, type: fileType, size, mode, modifiedAt: mtime?.getTime() ?? 0, target, owner };
 }
 
 /** Looks the user up in `/etc/passwd` and `/etc/group`. If it does not exist, the engine reports that at the container's start. */

@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { posix } from 'node:path';
-import { extract, type Header } from 'tar-stream';
+import { extract } from 'tar-stream';
 import { onAbort } from '../../../ports/abort-signals.ts';
 import { Failure, isFailureOf } from '../../../domain/failure.ts';
 import type { FileEntry, FileType } from '../../../domain/file-entry.ts';
 import { refusedFiles } from '../sandbox-path.ts';
 import { isForkError } from '../script-result.ts';
+import { entryOf } from './container-files.ts';
 import { unavailable } from './engine.ts';
 import type { StartProgram } from './file-writer.ts';
 
@@ -123,7 +124,6 @@ function parseLine(record: string): FileEntry | null {
 /** The engine also sends the contents, so a directory that exceeds this limit is not listed from its archive. */
 const maxArchiveBytes = 256 << 20;
 const entryBytes = 512;
-const tarTypes: Readonly<Record<string, FileType>> = { file: 'file', link: 'file', directory: 'directory', symlink: 'symlink' };
 
 /** Yields the entries by relative paths, from the archive of the directory. Throws `sandbox_not_running` if the archive is too large. */
 export async function* entriesOfArchive(
@@ -145,11 +145,4 @@ export async function* entriesOfArchive(
   } finally {
     archive.destroy();
   }
-}
-
-function entryOf({ type, size, mode, mtime, linkname, uid, gid }: Header, path: string): FileEntry {
-  const fileType = tarTypes[type ?? 'file'] ?? 'other';
-  const owner = uid === undefined || gid === undefined ? null : { uid, gid };
-  const target = fileType === 'symlink' ? (linkname ?? '') : null;
-  return { path, type: fileType, size, mode, modifiedAt: mtime?.getTime() ?? 0, target, owner };
 }

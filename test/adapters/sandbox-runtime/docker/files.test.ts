@@ -222,6 +222,22 @@ while :; do echo flood; done
     await failsAfter(() => engine.container(id).remove({ force: true }), 'sandbox_not_found', () => files.stat(id, path, true, neverAborts));
   });
 
+  test('that change after the engine has looked at them are read once, with the size and the time of the content', async () => {
+    const { runtime, id, put } = await started({});
+    const path = '/workspace/growing';
+    const archive = async () => await engine.container(id).getArchive({ path }) as IncomingMessage;
+    await put('/workspace', [[{ name: 'growing', mtime: new Date(1000) }, 'old']]);
+    const { headers } = (await archive()).resume();
+    await put('/workspace', [[{ name: 'growing', mtime: new Date(2000) }, 'old and new']]);
+    const changed = Object.assign(await archive(), { headers });
+    const archives = vi.spyOn(Object.getPrototypeOf(engine.container(id)) as Docker.Container, 'getArchive');
+    onTestFinished(() => archives.mockRestore());
+    archives.mockResolvedValueOnce(changed);
+    const { file, content } = await runtime.files.read(id, path, ({ size }) => ({ offset: 4, length: size }), neverAborts);
+    assert.deepEqual([file.type, file.size, file.modifiedAt, await new Response(content).text()], ['file', 11, 2000, 'and new']);
+    assert.equal(archives.mock.calls.length, 1);
+  });
+
   test('are put by the thousand, and in 64 MiB', async () => {
     const { runtime, id, put, ask } = await started({ user: 'agent' });
     const items = Array.from({ length: 2_000 }, (_, n): TarItem => [{ name: `made/${n % 50}/${n}` }, `content ${n}`]);
