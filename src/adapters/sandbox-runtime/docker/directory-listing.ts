@@ -12,9 +12,9 @@ import { unavailable } from './engine.ts';
 import type { StartProgram } from './file-writer.ts';
 
 /**
- * Prints the contents of the directory `$1`, down to the depth `$2`. Each entry begins with the mark `$3`, which no path contains, and its
- * stat. After a link comes its target. The last entry is a dot. Uses only options that both GNU's and busybox's `find` and `stat` have. For
- * both, only `%y` has fractions of seconds.
+ * Prints the contents of the directory `$1`, down to the depth `$2`, as records: see {@link ListingRecord}. Each begins with the mark `$3`,
+ * which no path contains. Uses only options that both GNU's and busybox's `find` and `stat` have. For both, only `%y` has fractions of
+ * seconds.
  */
 const listing = `
 command -v find >/dev/null && command -v stat >/dev/null && cd "$1" || exit 1
@@ -26,6 +26,16 @@ find . -maxdepth "$2" ! -type l -exec stat -c "$format" {} + -o -type l -exec sh
   for link; do stat -c "$format" "$link" && printf "/%s=" "$mark" && readlink "$link"; done' sh "$format" "$3" {} +
 echo "/$3."
 `;
+
+type ListingRecord =
+  /** The first mark, with an empty line: the script has begun, so the image has the programs. */
+  | { readonly kind: 'begun' }
+  /** A stat. The entry is null for the directory itself. */
+  | { readonly kind: 'entry'; readonly entry: FileEntry | null }
+  /** After `=`, the target of the link that is the entry before. */
+  | { readonly kind: 'target'; readonly target: string }
+  /** The last record, a dot: no entry is missing. */
+  | { readonly kind: 'end' };
 
 /**
  * Yields the entries by relative paths. Null if the container does not run, or its image does not have the programs. The entries fail with
@@ -42,6 +52,7 @@ export async function entriesByProgram(
     // A reader that leaves early does not wait for it.
     canFork.catch(() => {});
     const records = recordsOf(execution.stdout, mark, () => void execution.kill().catch(() => {}), signal);
+    // The first record is `begun`. Without any record, the script has not begun.
     const { done } = await records.next();
     return done === true ? null : entriesOf(records, canFork);
   } catch (error) {
@@ -53,10 +64,10 @@ export async function entriesByProgram(
 /** Longer than any path. A path is the only part of a record without a fixed length. */
 const maxRecordLength = 8 << 10;
 
-/** Yields the texts between the marks. */
+/** Reads the records between the marks. Calls `kill` if the signal fires, or if the output is not read to its end. */
 async function* recordsOf(
   output: ReadableStream<Uint8Array>, mark: string, kill: () => void, signal: AbortSignal,
-): AsyncGenerator<string, void> {
+): AsyncGenerator<ListingRecord, void> {
   let rest = '';
   let isOver = false;
   using _ = onAbort(signal, kill);
@@ -65,12 +76,12 @@ async function* recordsOf(
     for await (const chunk of output) {
       const records = `${rest}${decoder.decode(chunk, { stream: true })}`.split(mark);
       rest = `${records.length > 1 ? mark : ''}${records.pop() ?? ''}`;
-      yield* records.filter((record) => record !== '');
+      yield* records.filter((record) => record !== '').map(parseRecord);
       if (rest.length > maxRecordLength) throw refusedFiles('path', '`find` or `stat` in the sandbox printed unexpected output');
     }
     isOver = true;
     signal.throwIfAborted();
-    if (rest !== '') yield rest.slice(mark.length);
+    if (rest !== '') yield parseRecord(rest.slice(mark.length));
   } finally {
     if (!isOver) kill();
   }
@@ -91,28 +102,35 @@ async function hasNoForkError(errors: ReadableStream<Uint8Array>): Promise<boole
 }
 
 const time = String.raw`\S+ [\d:]+(?:\.(?<fraction>\d+))?(?: \S+)?`;
-const line = new RegExp(
+const stat = new RegExp(
   String.raw`^ (?<mode>[0-9a-f]+) (?<size>\d+) (?<seconds>-?\d+) (?<uid>\d+) (?<gid>\d+) ${time} \./(?<path>.*)\n$`, 's',
 );
 const fileTypeBits: Readonly<Record<number, FileType>> = { 0o10: 'file', 0o4: 'directory', 0o12: 'symlink' };
 
-async function* entriesOf(records: AsyncIterable<string>, canFork: Promise<boolean>): AsyncGenerator<FileEntry, void> {
-  let entry: FileEntry | null = null;
-  let hasEnd = false;
+async function* entriesOf(records: AsyncIterable<ListingRecord>, canFork: Promise<boolean>): AsyncGenerator<FileEntry, void> {
+  // An entry waits for the next record, which has its target if it is a link.
+  let waiting: FileEntry | null = null;
+  let isComplete = false;
   for await (const record of records) {
-    if (entry !== null && record.startsWith('=')) entry = { ...entry, target: record.slice(1, -1) };
-    if (entry !== null) yield entry;
-    entry = record.startsWith('=') ? null : parseLine(record);
-    hasEnd = record === '.\n';
+    if (waiting !== null) yield record.kind === 'target' ? { ...waiting, target: record.target } : waiting;
+    waiting = record.kind === 'entry' ? record.entry : null;
+    isComplete = record.kind === 'end';
   }
   // Without the end, the sandbox was stopped, or the connection broke.
   if (!(await canFork)) throw unavailable({ code: 'process_limit_reached' });
-  if (!hasEnd) throw unavailable('the sandbox could not run what lists a directory in it');
+  if (!isComplete) throw unavailable('the sandbox could not run what lists a directory in it');
+}
+
+function parseRecord(text: string): ListingRecord {
+  if (text === '\n') return { kind: 'begun' };
+  if (text === '.\n') return { kind: 'end' };
+  if (text.startsWith('=')) return { kind: 'target', target: text.slice(1, -1) };
+  return { kind: 'entry', entry: parseStat(text) };
 }
 
 /** Null for the directory itself. */
-function parseLine(record: string): FileEntry | null {
-  const { mode = '', size, seconds, uid, gid, fraction = '', path } = line.exec(record)?.groups ?? {};
+function parseStat(text: string): FileEntry | null {
+  const { mode = '', size, seconds, uid, gid, fraction = '', path } = stat.exec(text)?.groups ?? {};
   if (path === undefined) return null;
   const bits = Number.parseInt(mode, 16);
   const type = fileTypeBits[bits >> 12] ?? 'other';
@@ -137,7 +155,7 @@ export async function* entriesOfArchive(
     for await (const entry of tar) {
       const { header } = entry;
       const parts = header.name.split('/').filter((part) => part !== '' && part !== '.').slice(prefix);
-      bytes += entryBytes + (header.size);
+      bytes += entryBytes + header.size;
       if (bytes > maxArchiveBytes) throw new Failure('sandbox_not_running', { id, status: 'not running' });
       entry.resume();
       if (parts.length > 0 && parts.length <= depth) yield entryOf(header, posix.join(...parts));
