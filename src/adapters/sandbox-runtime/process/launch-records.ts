@@ -25,9 +25,12 @@ export interface LaunchRecord extends LaunchNumber {
 
 export interface LaunchNumber {
   readonly folder: string;
-  /** 0 if the command never ran. */
+  /** {@link neverLaunched} if the command never ran. */
   readonly number: number;
 }
+
+/** The number before that of the first launch. */
+export const neverLaunched = 0;
 
 export interface Claim {
   readonly leader: Leader | null;
@@ -44,8 +47,10 @@ export interface Leader {
 export async function readLastLaunch(folder: string): Promise<LaunchRecord | null> {
   const names = await readdir(folder).catch(ignoring('ENOENT', 'ENOTDIR'));
   if (names === null) return null;
-  const number = Math.max(0, ...names.map((name) => Number(/^(\d+)\.claim$/.exec(name)?.[1] ?? 0)));
-  const claim = number === 0 ? '' : await readFile(launchFile({ folder, number }, 'claim'), 'utf8').catch(ignoring('ENOENT', 'ENOTDIR'));
+  const number = Math.max(neverLaunched, ...names.map((name) => Number(/^(\d+)\.claim$/.exec(name)?.[1] ?? neverLaunched)));
+  const claim = number === neverLaunched
+    ? ''
+    : await readFile(launchFile({ folder, number }, 'claim'), 'utf8').catch(ignoring('ENOENT', 'ENOTDIR'));
   if (claim === null) return null;
   return {
     folder,

@@ -4,7 +4,7 @@ import type { Reason } from '../../../domain/reason.ts';
 import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts';
 import { signalName } from '../signal-numbers.ts';
 import { requireRoot, type Layout, sandboxIds } from './data-folder.ts';
-import { addNote, type Claim, type LaunchRecord, readExit, readLastLaunch } from './launch-records.ts';
+import { addNote, type Claim, type LaunchRecord, neverLaunched, readExit, readLastLaunch } from './launch-records.ts';
 import { findLeader, findMembers } from './process-groups.ts';
 import type { ProcessEntry, ProcessTable } from './process-table.ts';
 
@@ -70,22 +70,23 @@ export class Observer {
     return { observed, record, live: isLive && record !== null && claim !== null ? { ...record, claim } : null };
   }
 
-  /** Checks `processes` first. They must not be older than the record. */
+  /** `processes` must not be older than the record: a leader that is not in them counts as ended. */
   async #stateOf(id: string, record: LaunchRecord | null, processes: ProcessTable): Promise<ObservedSandbox> {
     if (record === null) return absentSandbox(id);
-    if (record.number === 0) return { id, state: 'created', exposedUrls: [], reason: null, endedFromOutside: false };
+    if (record.number === neverLaunched) return { id, state: 'created', exposedUrls: [], reason: null, endedFromOutside: false };
     const { claim, isGone, isFreezing } = record;
     if (claim === null || isGone) return this.#stopped(id, record);
 
     const leader = await findLeader(processes, claim.leader);
-    if (leader !== null) return liveSandbox(id, claim, [leader], isFreezing, null);
+    if (leader !== null) return liveSandbox(id, claim, stateOfProcesses([leader], isFreezing), null);
     const members = await findMembers(processes, claim);
     if (members.length > 0) {
       const status = await readExit(record);
-      return liveSandbox(id, claim, members, isFreezing, { code: 'main_process_ended', cause: status === null ? null : exited(status) });
+      const reason: Reason = { code: 'main_process_ended', cause: status === null ? null : exited(status) };
+      return liveSandbox(id, claim, stateOfProcesses(members, isFreezing), reason);
     }
-    // A second check, since the first may miss a process that forks and ends meanwhile.
-    if ((await findMembers(this.table, claim)).length > 0) return liveSandbox(id, claim, [], false, null);
+    // A second check, since the first may miss a process that forks and ends meanwhile. Such processes are not frozen.
+    if ((await findMembers(this.table, claim)).length > 0) return liveSandbox(id, claim, 'running', null);
     await addNote(record, 'gone');
     return this.#stopped(id, record);
   }
@@ -109,16 +110,19 @@ function exited(status: number): Reason {
   return { code: 'process_exited', exitCode: signal === null ? status : null, signal, program: null };
 }
 
-function liveSandbox(
-  id: string, { plan }: Claim, processes: readonly ProcessEntry[], isFreezing: boolean, reason: Reason | null,
-): ObservedSandbox {
+/** Returns the state of a sandbox with these processes. While a freeze is in progress, it is still running. */
+function stateOfProcesses(processes: readonly ProcessEntry[], isFreezing: boolean): 'running' | 'frozen' {
   // A member that waits in the kernel for a stopped process counts as stopped too.
   const isFrozen =
     !isFreezing
     && processes.some(({ isStopped }) => isStopped)
     && processes.every(({ isStopped, uninterruptible }) => isStopped || uninterruptible);
+  return isFrozen ? 'frozen' : 'running';
+}
+
+function liveSandbox(id: string, { plan }: Claim, state: 'running' | 'frozen', reason: Reason | null): ObservedSandbox {
   const exposedUrls = plan.ports.map(({ name, port, hostPort }) => ({ name, url: `http://127.0.0.1:${hostPort}`, port }));
-  return { id, state: isFrozen ? 'frozen' : 'running', exposedUrls, reason, endedFromOutside: false };
+  return { id, state, exposedUrls, reason, endedFromOutside: false };
 }
 
 /** The table with one list of all processes, read at the first use. For queries about many sandboxes at once. */
