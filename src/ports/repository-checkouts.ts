@@ -17,7 +17,7 @@ export interface WorkTreeRequest extends CheckoutRequest {
   /** The person that git in the work tree commits as, if its environment names nobody else. Absent: git must find one itself. */
   readonly author?: GitIdentity;
   /** A glob pattern of names. Git in the work tree ignores folders at its root that match. Null or absent: there are none. */
-  readonly ignoredFolders?: string | null;
+  readonly foldersOfOthers?: string | null;
 }
 
 /** A work tree at the head of a branch, ready to be unpacked. */

@@ -10,7 +10,7 @@ export interface SnapshotRequest {
    * A glob pattern of names. Folders at the root of the work tree that match it belong to others: the snapshot has nothing in them but what
    * the base has there, even if git in the work tree has added or committed it. Null: there are none.
    */
-  readonly leftOut?: string | null;
+  readonly foldersOfOthers?: string | null;
   /** Runs a command in the work tree, with the rights of the agent that works there. */
   readonly run: (command: ExecutionRequest['command'], signal: AbortSignal) => Promise<Execution>;
 }

@@ -29,9 +29,9 @@ const requestFor = ({ folder, commit }: WorkTree): SnapshotRequest => (
 
 /** Takes a snapshot. Checks that the list is the same without a snapshot. */
 export async function take(
-  { checkouts }: CheckoutStage, tree: WorkTree, leftOut: string | null = null,
+  { checkouts }: CheckoutStage, tree: WorkTree, foldersOfOthers: string | null = null,
 ): Promise<WorkTreeSnapshot> {
-  const request = { ...requestFor(tree), leftOut };
+  const request = { ...requestFor(tree), foldersOfOthers };
   const snapshot = await checkouts.takeSnapshot(request, neverAborts);
   const { head, complete } = snapshot;
   const list = { head, complete, commits: await snapshot.commits(neverAborts), files: await snapshot.files(neverAborts) };

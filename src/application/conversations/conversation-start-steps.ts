@@ -108,8 +108,10 @@ async function prepareRepository(
   const { provider, path } = repositories.atLocation(repository);
   const remote = await provider.remote(path, signal);
   const author = gitIdentityOf(conversation.ownerId);
-  const ignoredFolders = foldersOfOthers(conversation);
-  const request = { provider: provider.name, repository: path, remote, branch: conversation.selectedBranch, author, ignoredFolders };
+  const request = {
+    provider: provider.name, repository: path, remote, branch: conversation.selectedBranch, author,
+    foldersOfOthers: foldersOfOthers(conversation),
+  };
   const { archive, commit, branch } = await checkouts.checkOut(request, (reason) => progress.report(reason), signal);
   progress.report({ code: 'copying_files' });
   try {

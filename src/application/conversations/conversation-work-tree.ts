@@ -55,7 +55,7 @@ export function inWorkTree<T>(
     const stderr = execution.stderr.pipeThrough(redactorOf(sandbox, secrets).redactStream({ isTail: false }));
     return { stdin, stdout, stderr, exited, kill: () => execution.kill() };
   };
-  return withRecordFailures(sandbox, () => work({ base: startPoint.commit, leftOut: foldersOfOthers(conversation), run }));
+  return withRecordFailures(sandbox, () => work({ base: startPoint.commit, foldersOfOthers: foldersOfOthers(conversation), run }));
 }
 
 /** Refusals that may be a fault of the deployment. Users can mend all others, so those are logged as info. */

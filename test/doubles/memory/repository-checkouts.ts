@@ -54,9 +54,9 @@ export function createMemoryCheckouts(): MemoryCheckouts {
     return { branch, files };
   }
 
-  async function takeSnapshot({ base, leftOut = null, run }: SnapshotRequest, signal: AbortSignal): Promise<WorkTreeSnapshot> {
+  async function takeSnapshot({ base, foldersOfOthers = null, run }: SnapshotRequest, signal: AbortSignal): Promise<WorkTreeSnapshot> {
     const before = commits.get(base);
-    const execution = await run(['tar', '-c', ...(leftOut === null ? [] : [`--exclude=./${leftOut}/*`]), '.'], signal);
+    const execution = await run(['tar', '-c', ...(foldersOfOthers === null ? [] : [`--exclude=./${foldersOfOthers}/*`]), '.'], signal);
     try {
       const [after, exitCode] = await raceSignal(Promise.all([filesIn(execution.stdout), execution.exited]), signal);
       if (before === undefined || exitCode !== 0) throw new SnapshotRefusal({ code: 'start_commit_missing' });

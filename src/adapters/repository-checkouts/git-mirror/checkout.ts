@@ -13,7 +13,7 @@ import type { ResolvedOptions } from './git-mirror.ts';
 import { createMirrorGit } from './mirror-git.ts';
 import { maxRepositoryBytes, type MirrorLease, type MirrorStore, sizeOf } from './mirror-store.ts';
 import { commitAt, exportOf, makeExport, makeMirror, type Mirror, refOf, removeLeftovers } from './mirror-folder.ts';
-import { askHead, type Head } from './remote-head.ts';
+import { askTip, type BranchTip } from './branch-tip.ts';
 import { archiveParts } from './work-tree-archive.ts';
 
 export interface CheckoutJob {
@@ -55,10 +55,10 @@ export function createCheckout(
         const lease = store.acquire(request.provider, request.repository);
         const job = { git, store, options, lease, request, progress };
         try {
-          const head = await raceSignal(ensureHead(job, within), within);
+          const tip = await raceSignal(ensureTip(job, within), within);
           // In the same tick, because an export without a lease is removed when the next checkout of the mirror ends.
-          lease.exported = head === null ? null : exportOf(lease.mirror, head.oid);
-          return checkoutOf(job, head, AbortSignal.any([signal, closing]));
+          lease.exported = tip === null ? null : exportOf(lease.mirror, tip.oid);
+          return checkoutOf(job, tip, AbortSignal.any([signal, closing]));
         } catch (error) {
           lease.release();
           throw error;
@@ -67,27 +67,27 @@ export function createCheckout(
     findBranch: (request, signal) =>
       withTimeLimit(request, signal, async (_, git, within) => {
         try {
-          const head = await askHead(git, request, options, within);
-          return { commit: head?.oid ?? null, isDefault: head?.isDefault ?? false };
+          const tip = await askTip(git, request, options, within);
+          return { commit: tip?.oid ?? null, isDefault: tip?.isDefault ?? false };
         } catch (error) {
           if (isFailureOf(error, 'branch_not_found', 'repository_empty')) return { commit: null, isDefault: false };
           throw error;
         }
       }),
     checkBranch: (request, signal) =>
-      withTimeLimit(request, signal, async (_, git, within) => void (await askHead(git, request, options, within))),
+      withTimeLimit(request, signal, async (_, git, within) => void (await askTip(git, request, options, within))),
   };
 }
 
 /** Returns the checkout while git makes its archive. Keeps the lease until the archive was read, is cancelled or fails. */
-function checkoutOf({ git, store, lease, request }: CheckoutJob, head: Head | null, signal: AbortSignal): Checkout {
+function checkoutOf({ git, store, lease, request }: CheckoutJob, tip: BranchTip | null, signal: AbortSignal): Checkout {
   const { failed } = providerFailures(request.provider);
   const held = new DisposableStack();
   held.defer(lease.release);
   const ending = new AbortController();
   async function* parts(): AsyncGenerator<Uint8Array> {
     try {
-      yield* archiveParts(git, head, request, lease.exported, ending.signal);
+      yield* archiveParts(git, tip, request, lease.exported, ending.signal);
     } catch (error) {
       // The next checkout exports the commit from the mirror again.
       if (lease.exported !== null && !ending.signal.aborted) await store.discard(lease.exported);
@@ -105,52 +105,52 @@ function checkoutOf({ git, store, lease, request }: CheckoutJob, head: Head | nu
   });
   // The pipe releases the lease also if nobody reads. A stream that pulls from `parts` would not begin before the first read.
   void ReadableStream.from(parts()).pipeTo(writable).catch(() => 'the reader has the failure').finally(() => held.dispose());
-  return { branch: head?.branch ?? null, commit: head?.oid ?? null, archive: readable };
+  return { branch: tip?.branch ?? null, commit: tip?.oid ?? null, archive: readable };
 }
 
 /** Asks the host for the branch's commit, and exports that commit or a newer one. Null if the repository is empty. */
-async function ensureHead(job: CheckoutJob, signal: AbortSignal): Promise<Head | null> {
+async function ensureTip(job: CheckoutJob, signal: AbortSignal): Promise<BranchTip | null> {
   const { git, store, options, lease, request } = job;
-  const head = await askHead(git, request, options, signal);
-  if (head === null) return null;
-  const key = JSON.stringify([lease.mirror.id, head.branch, head.oid]);
+  const tip = await askTip(git, request, options, signal);
+  if (tip === null) return null;
+  const key = JSON.stringify([lease.mirror.id, tip.branch, tip.oid]);
   try {
     const oid = await store.fetches.join(key, signal, (unwanted) =>
-      store.mutex.runExclusive(lease.mirror.id, () => ensureCommit(job, head, unwanted), unwanted),
+      store.mutex.runExclusive(lease.mirror.id, () => ensureCommit(job, tip, unwanted), unwanted),
     );
-    return { ...head, oid };
+    return { ...tip, oid };
   } catch (error) {
     if (!(error instanceof RefNotFound)) throw error;
     // Only the host can say whether the branch was deleted meanwhile.
-    if ((await askHead(git, request, options, signal)) === null) return null;
+    if ((await askTip(git, request, options, signal)) === null) return null;
     throw providerFailures(request.provider).failed('it lists the branch, but could not send it; try again', error);
   }
 }
 
 /** Returns the commit, or a newer one of the branch. Needs exclusive use of the mirror, because a corrupt one is made again. */
-async function ensureCommit(job: CheckoutJob, head: Head, signal: AbortSignal): Promise<string> {
+async function ensureCommit(job: CheckoutJob, tip: BranchTip, signal: AbortSignal): Promise<string> {
   try {
-    return await fetchAndExport(job, head, signal);
+    return await fetchAndExport(job, tip, signal);
   } catch (error) {
     if (!(error instanceof Corruption)) throw error;
     job.progress({ code: 'fetching_repository_again' });
     await job.store.discard(job.lease.mirror.gitDir);
-    return await fetchAndExport(job, head, signal).catch((again: unknown) => {
+    return await fetchAndExport(job, tip, signal).catch((again: unknown) => {
       throw again instanceof Corruption ? new Corruption(again.message, { cause: error }) : again;
     });
   }
 }
 
-async function fetchAndExport(job: CheckoutJob, head: Head, signal: AbortSignal): Promise<string> {
+async function fetchAndExport(job: CheckoutJob, tip: BranchTip, signal: AbortSignal): Promise<string> {
   const { git, store, options, progress } = job;
   const { mirror } = job.lease;
-  await makeMirror(mirror, head.oid, store.temporary());
-  let oid = head.oid;
-  if ((await commitAt(mirror, refOf(head.branch))) !== oid) {
+  await makeMirror(mirror, tip.oid, store.temporary());
+  let oid = tip.oid;
+  if ((await commitAt(mirror, refOf(tip.branch))) !== oid) {
     await removeLeftovers(mirror);
     progress({ code: 'fetching_repository', phase: null, percent: null });
     try {
-      oid = await store.work.use(signal, () => fetchBranch(job, head, signal));
+      oid = await store.work.use(signal, () => fetchBranch(job, tip, signal));
     } catch (error) {
       await removeLeftovers(mirror);
       if ((await sizeOf(mirror.gitDir)) > maxRepositoryBytes(options)) await store.discard(mirror.gitDir);

@@ -6,14 +6,14 @@ import { Corruption, failureOfFetch } from './git-failures.ts';
 import { networkEnvironment, oldMistakes } from './mirror-git.ts';
 import { commitAt, refOf } from './mirror-folder.ts';
 import { maxRepositoryBytes, sizeOf } from './mirror-store.ts';
-import { branchPrefix, type Head } from './remote-head.ts';
+import { branchPrefix, type BranchTip } from './branch-tip.ts';
 
 const watchIntervalMs = 500;
 
 /** Fetches the branch into the mirror, and returns the commit of the branch. */
 export async function fetchBranch(
   { git, lease: { mirror }, request, options, progress }: CheckoutJob,
-  { branch }: Head,
+  { branch }: BranchTip,
   signal: AbortSignal,
 ): Promise<string> {
   const { answerMs } = options;

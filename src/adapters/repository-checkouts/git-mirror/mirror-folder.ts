@@ -10,6 +10,7 @@ export interface Mirror {
   readonly folder: string;
   /** A bare repository with every branch that was ever checked out. Refs are named by digests, so that no two names conflict. */
   readonly gitDir: string;
+  /** A folder for each commit that was checked out lately: the content of a work tree's `.git`, from which archives are made. */
   readonly exports: string;
   /** An empty file. Its modification time is when the mirror was last used. */
   readonly used: string;

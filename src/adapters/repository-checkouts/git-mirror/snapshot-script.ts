@@ -200,13 +200,13 @@ if [ "$from" != "$to" ] && [ -n "$head" ]; then g log ${logFlags.map((flag) => `
 `;
 
 /** The command that takes a snapshot of the work tree in which it runs. */
-export function snapshotCommand({ base, leftOut }: SnapshotRequest): readonly string[] {
-  return ['/bin/sh', '-c', snapshotScript, 'snapshot', base ?? '', leftOut ?? ''];
+export function snapshotCommand({ base, foldersOfOthers }: SnapshotRequest): readonly string[] {
+  return ['/bin/sh', '-c', snapshotScript, 'snapshot', base ?? '', foldersOfOthers ?? ''];
 }
 
 /** The command that lists the changes of the work tree in which it runs. */
-export function listCommand({ base, leftOut }: SnapshotRequest): readonly string[] {
-  return ['/bin/sh', '-c', listScript, 'changes', base ?? '', leftOut ?? ''];
+export function listCommand({ base, foldersOfOthers }: SnapshotRequest): readonly string[] {
+  return ['/bin/sh', '-c', listScript, 'changes', base ?? '', foldersOfOthers ?? ''];
 }
 
 /** Returns the refusal for the command's exit code. Null if it succeeded. `output` is the end of its standard error. */

@@ -8,17 +8,17 @@ import { tarEnd, tarEntry } from '../../shared/packed-tar.ts';
 import { temporaryNames } from '../../shared/temporary-name.ts';
 import { isUrl, writableIdentity } from './mirror-git.ts';
 import { lastFileName } from './mirror-folder.ts';
-import type { Head } from './remote-head.ts';
+import type { BranchTip } from './branch-tip.ts';
 
-/** Yields `.git` first, so that git writes the end of the tar, after the files. `head` and `exported` are null for an empty repository. */
+/** Yields `.git` first, so that git writes the end of the tar, after the files. `tip` and `exported` are null for an empty repository. */
 export async function* archiveParts(
   git: GitRunner,
-  head: Head | null,
+  tip: BranchTip | null,
   request: WorkTreeRequest,
   exported: string | null,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
-  yield* dotGit(dotGitFiles(head, request), exported, signal);
+  yield* dotGit(dotGitFiles(tip, request), exported, signal);
   if (exported === null) yield tarEnd;
   else yield* gitArchive(git, exported, signal);
 }
@@ -83,13 +83,13 @@ const packedRefsHeader = '# pack-refs with: peeled fully-peeled sorted \n';
 
 /** Returns the small files of `.git` by path. The remote is the host's public URL, never a path on this machine. */
 function dotGitFiles(
-  head: Head | null, { remote: { url }, author, ignoredFolders = null }: WorkTreeRequest,
+  tip: BranchTip | null, { remote: { url }, author, foldersOfOthers = null }: WorkTreeRequest,
 ): ReadonlyMap<string, string> {
   const origin = isUrl(url) ? url : null;
-  const ignored = [temporaryNames, ...(ignoredFolders === null ? [] : [`/${ignoredFolders}/`])];
-  const files = new Map([['config', configFile(head, origin, author)], ['info/exclude', ignored.map((line) => `${line}\n`).join('')]]);
-  if (head === null) return files.set('HEAD', `ref: refs/heads/${firstBranch}\n`);
-  const { branch, oid, isDefault } = head;
+  const ignored = [temporaryNames, ...(foldersOfOthers === null ? [] : [`/${foldersOfOthers}/`])];
+  const files = new Map([['config', configFile(tip, origin, author)], ['info/exclude', ignored.map((line) => `${line}\n`).join('')]]);
+  if (tip === null) return files.set('HEAD', `ref: refs/heads/${firstBranch}\n`);
+  const { branch, oid, isDefault } = tip;
   if (branch === null) return files.set('HEAD', `${oid}\n`);
   const refs = [`refs/heads/${branch}`, ...(origin === null ? [] : [`refs/remotes/origin/${branch}`])];
   files.set('HEAD', `ref: refs/heads/${branch}\n`);
@@ -98,12 +98,12 @@ function dotGitFiles(
   return files;
 }
 
-function configFile(head: Head | null, origin: string | null, author: GitIdentity | undefined): string {
-  const sha256 = head !== null && isSha256(head.oid);
+function configFile(tip: BranchTip | null, origin: string | null, author: GitIdentity | undefined): string {
+  const sha256 = tip !== null && isSha256(tip.oid);
   const core = `[core]\n\trepositoryformatversion = ${sha256 ? 1 : 0}\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n`;
   const sections = [sha256 ? `${core}[extensions]\n\tobjectformat = sha256\n` : core];
   if (origin !== null) sections.push(`[remote "origin"]\n\turl = ${configText(origin)}\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n`);
-  const branch = head?.branch ?? null;
+  const branch = tip?.branch ?? null;
   if (origin !== null && branch !== null) {
     sections.push(`[branch ${configText(branch)}]\n\tremote = origin\n\tmerge = ${configText(`refs/heads/${branch}`)}\n`);
   }

@@ -44,7 +44,7 @@ test('an archive keeps the bytes of file names that are not UTF-8, and so does t
 test.each([['of a branch', undefined], ['of an empty repository', []]])(
   'git in a work tree %s ignores temporary files of a killed server, and the folders of others', async (_, commits) => {
     const scene = await createScene(commits);
-    const { folder, git } = await open(scene.mirror(), { ...scene.request, ignoredFolders: 'conv-[0-9]' });
+    const { folder, git } = await open(scene.mirror(), { ...scene.request, foldersOfOthers: 'conv-[0-9]' });
     const ignored = [temporaryName(), `folder/${temporaryName()}`, 'conv-1/file'];
     const added = ['.skep-notes', 'conv-a/file', 'folder/conv-1/file'];
     for (const path of [...ignored, ...added]) {

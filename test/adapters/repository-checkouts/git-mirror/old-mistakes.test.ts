@@ -43,7 +43,7 @@ describe('A snapshot', () => {
     const { folder, commit, git } = await open(mirror, scene.request);
     for (const path of ['conv-1/file', 'new']) await writeFile(join(folder, path), 'new\n');
     await git('add', '-A');
-    const request = { base: commit, leftOut: 'conv-[0-9]', run: (command: readonly string[]) => executeIn(folder, command) };
+    const request = { base: commit, foldersOfOthers: 'conv-[0-9]', run: (command: readonly string[]) => executeIn(folder, command) };
     await using snapshot = await mirror.takeSnapshot(request, neverAborts);
     const files = await snapshot.files(neverAborts);
     expect(files.map(({ path }) => path)).toEqual(['new']);

@@ -8,8 +8,8 @@ import { branchNotFound, failureOfFetch, failureOfStatus } from './git-failures.
 import type { ResolvedOptions } from './git-mirror.ts';
 import { isUrl } from './mirror-git.ts';
 
-/** The commit to check out, and its branch on the host. */
-export interface Head {
+/** The last commit of a branch on the host. */
+export interface BranchTip {
   /** Null if the host has checked out a commit without a branch. */
   readonly branch: string | null;
   /** The commit, in 40 (SHA-1) or 64 (SHA-256) hexadecimal digits. */
@@ -28,12 +28,12 @@ interface Ref {
 export const branchPrefix = 'refs/heads/';
 
 /** Asks the host for the branch's current commit. Null if the repository is empty and no branch is requested. */
-export async function askHead(
+export async function askTip(
   git: GitRunner,
   request: CheckoutRequest,
   { answerMs, root }: Pick<ResolvedOptions, 'answerMs' | 'root'>,
   signal: AbortSignal,
-): Promise<Head | null> {
+): Promise<BranchTip | null> {
   const { provider, repository, branch, remote } = request;
   if (branch !== null && !isBranchName(branch)) throw branchNotFound(request, branch);
   const { failed, timedOut } = providerFailures(provider);
@@ -43,10 +43,10 @@ export async function askHead(
   const limit = startTimeout(realTimers, answerMs, () => timedOut(answerMs), [signal]);
   return await withTimeout(limit, async (within) => {
     const refs = await list(branch === null ? ['HEAD'] : ['HEAD', branchPrefix + branch], within);
-    const head = headIn(refs, branch);
-    if (head !== null || branch === null) return head;
+    const tip = tipIn(refs, branch);
+    if (tip !== null || branch === null) return tip;
     // A repository with a dangling HEAD may still have branches.
-    const isEmpty = headIn(refs, null) === null && !(await list([branchPrefix], within)).some(({ name }) => name.startsWith(branchPrefix));
+    const isEmpty = tipIn(refs, null) === null && !(await list([branchPrefix], within)).some(({ name }) => name.startsWith(branchPrefix));
     throw isEmpty ? new Failure('repository_empty', { repository, branch }) : branchNotFound(request, branch);
   });
 }
@@ -62,7 +62,7 @@ function isBranchName(name: string): boolean {
   return name.length <= 500 && name !== '@' && !name.startsWith('-') && isRefName(name);
 }
 
-function headIn(refs: readonly Ref[], branch: string | null): Head | null {
+function tipIn(refs: readonly Ref[], branch: string | null): BranchTip | null {
   const head = refs.find(({ name }) => name === 'HEAD');
   const target = head?.target ?? null;
   const defaultBranch = target?.startsWith(branchPrefix) === true ? target.slice(branchPrefix.length) : null;
