@@ -72,7 +72,10 @@ export class Sweeper {
     await diskWatch.deleteUnderPressure(records);
     this.#enqueueDue(records, observed);
     const orphans = observed === null ? null : orphansAmong(observed, records);
-    if (orphans !== null) await quarantine.quarantineStalePool(orphans);
+    if (orphans !== null && !pool.isOpen) {
+      await quarantine.quarantineStalePool(orphans);
+      pool.open();
+    }
     pool.enqueue();
     const unsettled = scanRecords((after, limit) => store.conversations.scanUnsettled(after, limit), signal);
     for await (const { id } of unsettled) conversationReconciler.enqueue(id);

@@ -189,6 +189,7 @@ describe('a pool', () => {
     await pass(5);
     expect((await members()).map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => 'RUNNING'));
     const other = boot();
+    other.pool.open();
     for (let count = 0; count < 9; count += 1) expect((await other.sandboxes.start('you', { specId: null })).status).toBe('RUNNING');
     expect((await start()).status).toBe('RUNNING');
   });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { quarantineOwner } from '../../src/domain/quarantine.ts';
+import { nextVersion } from '../../src/domain/sandbox-lifecycle.ts';
 import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import { codeOf } from './code-of.ts';
 import { calm, createWorld, type WorldOptions } from './world.ts';
@@ -196,6 +197,29 @@ describe('a pool of an earlier process', () => {
     expect(started.instanceId).not.toBe(instanceId);
     expect(await store.sandboxes.findByInstance(instanceId)).toMatchObject({ ownerId: quarantineOwner, status: 'PAUSED' });
     expect(engine.inspect(instanceId).state).toBe('stopped');
+  });
+
+  test('gives away no member before the first sweep, because the store may be older than the runtime', async () => {
+    const { boot, instanceId } = await withPool();
+    const next = boot();
+    expect((await next.sandboxes.start('bob', { specId: null })).instanceId).not.toBe(instanceId);
+  });
+
+  test('gives away no member that the reconciler writes while it is put in quarantine', async () => {
+    const { boot, engine, store, instanceId } = await withPool();
+    engine.run({ ...stray, spec: pooled });
+    const next = boot();
+    const pooledMembers = store.sandboxes.pooled.bind(store.sandboxes);
+    store.sandboxes.pooled = async () => {
+      store.sandboxes.pooled = pooledMembers;
+      const members = await pooledMembers();
+      for (const { sandbox } of members) await store.sandboxes.replace(nextVersion(sandbox, sandbox.updatedAt, {}));
+      return members;
+    };
+    await next.sweeper.sweep();
+    expect((await next.sandboxes.start('bob', { specId: null })).instanceId).not.toBe(instanceId);
+    await calm();
+    expect(await store.sandboxes.findByInstance(instanceId)).toMatchObject({ ownerId: quarantineOwner });
   });
 
   test('gives away its members if the store knows all sandboxes', async () => {

@@ -16,6 +16,7 @@ test('start slots go to requested starts before pool members', async () => {
   const { engine, store, writes, boot } = createWorld({ specs: [spec, warm], atOnce: 1 });
   const { sandboxes, pool, shutdown } = boot();
   engine.close('start');
+  pool.open();
   pool.enqueue();
   await calm();
   const members = (await store.sandboxes.pooled()).map(({ sandbox }) => sandbox.id);
@@ -33,6 +34,7 @@ test('start slots go first to unfinished starts of an earlier process, then to r
   const { engine, store, writes, boot, clock } = createWorld({ specs: [spec, warm], atOnce: 2 });
   const earlier = boot([spec, { ...warm, pool: { size: 1 } }]);
   engine.close('start');
+  earlier.pool.open();
   earlier.pool.enqueue();
   const left = await earlier.sandboxes.start('me', { specId: 'plain' });
   await calm();

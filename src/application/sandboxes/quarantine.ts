@@ -26,25 +26,27 @@ interface QuarantineDeps extends SandboxDeps {
 export class Quarantine {
   readonly #deps: QuarantineDeps;
   readonly #orphansSince = new Map<string, number>();
-  #isPoolChecked = false;
 
   constructor(deps: QuarantineDeps) {
     this.#deps = deps;
   }
 
-  /** Must be called before pool members are created. If the store is older than the runtime, a member may already have an owner. */
+  /**
+   * Must be called before the pool opens. If the store is older than the runtime, a member may already have an owner. Then all members are
+   * put in quarantine.
+   */
   async quarantineStalePool(orphans: readonly ObservedSandbox[]): Promise<void> {
     const { store, clock, logger, reconciler, quarantineForMs: keptForMs } = this.#deps;
-    if (this.#isPoolChecked) return;
-    if (keptForMs > 0 && (await this.#hasUnknownSandbox(orphans))) {
-      for (const { sandbox } of await store.sandboxes.pooled()) {
+    if (keptForMs === 0 || !(await this.#hasUnknownSandbox(orphans))) return;
+    // The reconciler may write a member at the same time. Then the member is read again.
+    for (let members = await store.sandboxes.pooled(); members.length > 0; members = await store.sandboxes.pooled()) {
+      for (const { sandbox } of members) {
         const to = putInQuarantine(sandbox, { keptForMs, specId: sandbox.spec.id, ownerId: null }, clock.now());
         if ((await store.sandboxes.replace(to)).kind === 'stale') continue;
         logger.warn({ sandbox: sandbox.id }, 'put a pool member in quarantine, because the store is older than the runtime');
         reconciler.enqueue(sandbox.id);
       }
     }
-    this.#isPoolChecked = true;
   }
 
   async #hasUnknownSandbox(orphans: readonly ObservedSandbox[]): Promise<boolean> {

@@ -50,7 +50,8 @@ export class SandboxPool {
   readonly #upkeep: KeyedWorker<void>;
   readonly #unsubscribe: () => void;
   #cancelRetry: () => void = () => {};
-  #closed = false;
+  /** `unchecked`: a member may already have an owner, because the store may be older than the runtime. */
+  #state: 'unchecked' | 'open' | 'closed' = 'unchecked';
 
   constructor(deps: SandboxPoolDeps) {
     this.#deps = deps;
@@ -61,10 +62,22 @@ export class SandboxPool {
     });
   }
 
-  /** Yields the running members, each with the record for its new owner. Yields none if the planned sandbox does not match the pool. */
+  get isOpen(): boolean {
+    return this.#state === 'open';
+  }
+
+  /** Must be called when no member can have an owner. Before, no member is given to an owner, added or removed. */
+  open(): void {
+    if (this.#state === 'unchecked') this.#state = 'open';
+  }
+
+  /**
+   * Yields the running members, each with the record for its new owner. Yields none if the planned sandbox does not match the pool, or the
+   * pool is not open.
+   */
   async *candidates(planned: PlannedSandbox): AsyncGenerator<{ member: Sandbox; sandbox: Sandbox }, void> {
     const pooled = this.#deps.specs.pooled.get(planned.spec.id);
-    if (pooled === undefined) return;
+    if (pooled === undefined || !this.isOpen) return;
     const { fingerprint } = pooled;
     if (planned.spec !== pooled.spec && poolFingerprint(planned.spec) !== fingerprint) return;
     const members = await this.#deps.store.sandboxes.pooled();
@@ -102,16 +115,16 @@ export class SandboxPool {
     });
   }
 
-  /** Fills the pools in the background. */
+  /** Fills the pools in the background, if they are open. */
   enqueue(): void {
-    if (this.#closed) return;
+    if (!this.isOpen) return;
     this.#upkeep.run('pools').catch((error: unknown) => {
       this.#deps.logger.warn(logFieldsOf(error), 'the pools could not be filled; the next sweep tries again');
     });
   }
 
   async close(): Promise<void> {
-    this.#closed = true;
+    this.#state = 'closed';
     this.#cancelRetry();
     this.#unsubscribe();
     await this.#upkeep.drain();
@@ -156,7 +169,7 @@ export class SandboxPool {
 
   async #remove(member: Sandbox, reason: Reason): Promise<void> {
     const { store, reconciler, clock, logger } = this.#deps;
-    if (this.#closed) return;
+    if (!this.isOpen) return;
     const { kind } = await store.sandboxes.replace(markDeleted(member, reason, clock.now()));
     if (kind === 'stale') return;
     logger.info({ sandbox: member.id, spec: member.spec.id, reason }, 'a pool member was removed');
@@ -165,7 +178,7 @@ export class SandboxPool {
 
   async #add({ spec, fingerprint }: PooledSpec): Promise<void> {
     const { store, reconciler, clock, random } = this.#deps;
-    if (this.#closed) return;
+    if (!this.isOpen) return;
     const member = newPoolMember({ id: random.id('sb'), spec, sessionApiKey: random.secret(), now: clock.now() });
     const { kind } = await store.sandboxes.insertPooled(member, fingerprint, spec.pool.size);
     if (kind === 'inserted') reconciler.enqueue(member.id);
@@ -173,6 +186,6 @@ export class SandboxPool {
 
   #retryIn(ms: number): void {
     this.#cancelRetry();
-    if (Number.isFinite(ms) && !this.#closed) this.#cancelRetry = this.#deps.clock.after(ms, () => this.enqueue());
+    if (Number.isFinite(ms) && this.isOpen) this.#cancelRetry = this.#deps.clock.after(ms, () => this.enqueue());
   }
 }
