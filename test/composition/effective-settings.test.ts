@@ -24,3 +24,15 @@ test('effective settings have the format of the configuration, and include the l
     port: '3000',
   });
 });
+
+test('the limits contain a default, a missing limit and an unlimited one', async () => {
+  const folder = await temporaryFolder();
+  const file = join(folder, 'skep.json');
+  const limitsOf = (limits: object): string | null | undefined => {
+    writeFileSync(file, JSON.stringify({ limits }));
+    return effectiveSettings(readConfig({ SKEP_CONFIG: file })).find(({ key }) => key === 'limits')?.value;
+  };
+  expect(limitsOf({ running: 7 })).toMatch(/running_per_owner -, running 7, .*conversations_per_owner -, .*executions_per_sandbox 100, /);
+  expect(limitsOf({ executions_per_sandbox: 'unlimited' })).toContain('executions_per_sandbox -');
+  await removeFolder(folder);
+});

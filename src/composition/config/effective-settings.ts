@@ -30,10 +30,10 @@ function shownValue(value: unknown, unit: unknown): string | null {
 /** Returns the values that only the file can set, as texts. */
 function fileTexts(config: SkepConfig): Readonly<Record<string, string>> {
   const { specs, requestsPerMinute, streamsPerKey, connectionsPerSandbox, options } = config;
-  const { limits, conversationLimits, whenFull, setupTimeoutMs, keepEventsForMs, quarantineForMs } = rulesOf(options);
+  const { limits, conversationLimits, executionLimits, whenFull, setupTimeoutMs, keepEventsForMs, quarantineForMs } = rulesOf(options);
   const { startsAtOnce = 'twice the number of cores' } = options;
   const perClient = { requestsPerMinute, streamsPerKey, connectionsPerSandbox };
-  const allLimits = Object.entries(inSnakeCase({ ...limits, ...conversationLimits, ...options.limits, whenFull, ...perClient }));
+  const allLimits = Object.entries(inSnakeCase({ ...limits, ...conversationLimits, ...executionLimits, whenFull, ...perClient }));
   return {
     specs: specs === null ? 'the default one' : specs.map(specText).join(', '),
     limits: allLimits.map(([name, value]) => `${name} ${value ?? '-'}`).join(', '),
