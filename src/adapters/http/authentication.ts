@@ -8,7 +8,7 @@ import { isUserId, keyAccesses, type Principal } from '../../domain/principal.ts
 import type { Auth } from '../../ports/auth.ts';
 import { keyDigest } from '../shared/key-digest.ts';
 import { defaultRequestsPerMinute, defaultStreamsPerKey, type RouterOptions } from './http-options.ts';
-import { bearerOf, headerOf } from './request-input.ts';
+import { bearerOf, nonBlankHeaderOf } from './request-input.ts';
 
 const windowSeconds = 60;
 const defaultFailedLoginsPerMinute = 20;
@@ -47,7 +47,7 @@ export class Authenticator {
     this.#failures = new RateLimiterMemory({ points: failedLoginsPerMinute, duration: windowSeconds });
     this.#requests = requestsPerMinute === null ? null : new RateLimiterMemory({ points: requestsPerMinute, duration: windowSeconds });
     this.#maxStreams = streamsPerKey ?? Infinity;
-    this.credentialOf = credential ?? ((request) => headerOf(request, 'x-session-api-key') ?? bearerOf(request));
+    this.credentialOf = credential ?? ((request) => nonBlankHeaderOf(request, 'x-session-api-key') ?? bearerOf(request));
   }
 
   /** Counts the request. Throws `unauthorized`, `rate_limited` (wrong keys, or requests of the key), or a failure of the port. */

@@ -94,6 +94,12 @@ export function headerOf({ headers }: IncomingMessage, name: string): string | n
   return (Array.isArray(value) ? value[0] : value) ?? null;
 }
 
+/** Returns the first value of a header; null if it is missing or blank. */
+export function nonBlankHeaderOf(request: IncomingMessage, name: string): string | null {
+  const value = headerOf(request, name);
+  return value === null || value.trim() === '' ? null : value;
+}
+
 /** Returns the credential in `Authorization: Bearer`; null if there is none. */
 export function bearerOf(request: IncomingMessage): string | null {
   return /^Bearer +(\S+) *$/i.exec(headerOf(request, 'authorization') ?? '')?.[1] ?? null;

@@ -8,7 +8,7 @@ import type { Principal } from '../../domain/principal.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { Authenticator } from '../http/authentication.ts';
 import type { PortToken, PortTokens } from '../http/port-links.ts';
-import { bearerOf, headerOf } from '../http/request-input.ts';
+import { bearerOf, headerOf, nonBlankHeaderOf } from '../http/request-input.ts';
 import { digestLength } from '../shared/key-digest.ts';
 import { cookieTokens, mayUseCookie } from './port-cookie.ts';
 import type { PortTarget } from './port-target.ts';
@@ -42,22 +42,22 @@ export interface Visitor extends PortVisitor {
 export function visitorOf(
   deps: VisitorDeps, request: IncomingMessage, target: PortTarget, identified: (principal: Principal) => void,
 ): Visitor {
+  const { skep, authenticator } = deps;
   const client = proxyAddress(request, deps.isTrusted);
-  const grant = headerOf(request, 'x-session-api-key') === null ? grantOf(deps, request, target) : null;
+  const grant = nonBlankHeaderOf(request, 'x-session-api-key') === null ? grantOf(deps, request, target) : null;
   const key = grant === null ? keyOf(request) : null;
-  const { auth } = deps.skep;
-  const identifyAgain = async (): ReturnType<PortVisitor['identify']> =>
-    (grant === null ? await auth.authenticate(key) : await identifyByGrant(deps.skep, grant));
-  // A wrong bearer token may be for the program in the sandbox.
-  const isForSkep = key !== null && key !== bearerOf(request);
+  const identifyAgain = async (): Promise<Principal> =>
+    (grant === null ? await skep.auth.authenticate(key) : await identifyByGrant(skep, grant));
+  const mayBeForProgram = key === bearerOf(request);
   const id = grant === null ? `key ${key ?? ''}` : `link ${grant.digest} ${grant.expiresAt}`;
   return {
     client,
     key,
     grant,
     async identify({ isPublic }) {
-      const isLogin = grant === null && (!isPublic || isForSkep);
-      const principal = await (isLogin ? deps.authenticator.authenticate({ ip: client }, key) : identifyAgain());
+      // The program at a public port can have bearer tokens of its own, which are wrong for Skep. They are no failed logins.
+      const isLogin = grant === null && !(isPublic && mayBeForProgram);
+      const principal = isLogin ? await authenticator.authenticate({ ip: client }, key) : await identifyAgain();
       identified(principal);
       return principal;
     },
@@ -79,7 +79,7 @@ function grantOf({ skep, tokens, url }: VisitorDeps, request: IncomingMessage, t
   return null;
 }
 
-async function identifyByGrant({ auth, clock }: Skep, { expiresAt, digest }: PortToken): ReturnType<PortVisitor['identify']> {
+async function identifyByGrant({ auth, clock }: Skep, { expiresAt, digest }: PortToken): Promise<Principal> {
   if (expiresAt <= clock.now() || auth.authenticateDigest === undefined) throw new Failure('unauthorized', {});
   return await auth.authenticateDigest(digest);
 }
@@ -131,9 +131,5 @@ async function isAccepted(identified: Promise<unknown>): Promise<boolean> {
 export const e2bKeyHeader = 'e2b-traffic-access-token';
 
 function keyOf(request: IncomingMessage): string | null {
-  return text(headerOf(request, 'x-session-api-key')) ?? text(headerOf(request, e2bKeyHeader)) ?? bearerOf(request);
-}
-
-function text(value: string | null): string | null {
-  return value === null || value.trim() === '' ? null : value;
+  return nonBlankHeaderOf(request, 'x-session-api-key') ?? nonBlankHeaderOf(request, e2bKeyHeader) ?? bearerOf(request);
 }

@@ -27,6 +27,12 @@ describe('a credential', () => {
     }
   });
 
+  test('is read from the bearer token if the header of the key is blank', async () => {
+    const world = await startWorld();
+    const headers = { 'X-Session-API-Key': ' ', Authorization: `Bearer ${world.keys.ben}` };
+    expect(await world.client(null)('GET', '/api/v1/me', undefined, headers)).toMatchObject({ status: 200, body: { user_id: 'ben' } });
+  });
+
   test('is read where the embedding application defines it, for example from a cookie', async () => {
     const world = await startWorld({ server: { credential: ({ headers }) => /key=(\S+)/.exec(headers.cookie ?? '')?.[1] ?? null } });
     const none = world.client(null);

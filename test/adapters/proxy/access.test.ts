@@ -111,6 +111,7 @@ describe('access to a port', () => {
     ['is refused with an empty key', () => withKey(''), 401],
     ['is allowed with a key of the owner', () => withKey(world.keys.ann), 200],
     ['is allowed with a key of the owner as bearer token', () => ({ headers: { Authorization: `Bearer ${world.keys.ann}` } }), 200],
+    ['is allowed with a bearer token beside an empty key', () => withKey(' ', { Authorization: `Bearer ${world.keys.ann}` }), 200],
     ['is allowed with the key of the sandbox', () => withKey(key), 200],
     ['is allowed with the key of the sandbox as bearer token', () => ({ headers: { Authorization: `Bearer ${key}` } }), 200],
     ['is allowed with a key of an administrator', () => withKey(world.keys.admin), 200],
@@ -183,6 +184,11 @@ describe('access to a port', () => {
     const { id: other } = await world.start();
     expect((await send(port, `/${other}/8000/`, { headers: sent })).status).toBe(401);
     await world.ann('DELETE', `/api/v1/sandboxes/${other}`);
+  });
+
+  test('with the cookie is allowed also beside an empty key', async () => {
+    const cookie = await cookieOf(port, byPath(), await world.link(id));
+    expect((await send(port, byPath(), withKey('', { Cookie: cookie }))).status).toBe(200);
   });
 
   test('with the cookie is refused for pages of other origins, including other ports of the host', async () => {
