@@ -65,6 +65,21 @@ describe('readiness', () => {
     expect(world.lines.filter(({ level }) => level === 'warn')).toMatchObject([{ part: 'runtime', detail: 'no answer within 5000 ms' }]);
   });
 
+  test('shows no earlier answer of a part that is older than 30 seconds', async () => {
+    const world = await startWorld();
+    let checks = 0;
+    const clock = createManualClock(Date.now());
+    const check = () => ((checks += 1) === 1 ? fine() : new Promise<never>(() => {}));
+    const ask = await createWorldOf({ ...world, skep: { ...world.skep, clock } }, [store, { part: 'git', adapter: 'github', check }]);
+    expect(await (await ask('/ready')).json()).toMatchObject({ status: 'ready' });
+    clock.advance(30_000);
+    const late = ask('/ready');
+    await until(() => checks, (count) => count === 2);
+    clock.advance(500);
+    clock.advance(4500);
+    expect(await (await late).json()).toMatchObject({ status: 'degraded' });
+  });
+
   test.each([
     ['credential', 'refuses the credential'],
     ['rate_limit', 'limits the rate of requests'],

@@ -39,8 +39,9 @@ const othersKeptMs = 10_000;
 /** The store, and each other part, is reported as not answering if it takes longer. Other parts can need several slow requests. */
 const storeWithinMs = 500;
 const othersWithinMs = 5000;
-/** How long a report waits for a part that has answered before. Then it shows the earlier answer. */
+/** How long a report waits for a check if there is an earlier result. Then it shows the earlier one, unless that is too old. */
 const waitMs = 500;
+const maxAgeMs = 30_000;
 
 /**
  * Returns a function that reports whether the server is ready. Anyone can call it without a key. The server is ready if its store works;
@@ -48,15 +49,15 @@ const waitMs = 500;
  * paths of the host.
  */
 export function readinessReporter(skep: Skep): (options?: { readonly isDetailed?: boolean }) => Promise<ReadinessReport> {
-  const watches = skep.parts.map((part) => ({ ...part, readResult: monitor(part, skep) }));
+  const watches = skep.parts.map((part) => ({ ...part, monitor: new PartMonitor(part, skep) }));
   return async ({ isDetailed = false } = {}) => {
-    const parts = await Promise.all(watches.map(async ({ part, adapter, readResult }) => {
-      const { ok, detail, refusal } = await readResult();
+    const parts = await Promise.all(watches.map(async ({ part, adapter, monitor }) => {
+      const { ok, detail, refusal } = await monitor.read();
       return { part, adapter, ok, detail: isDetailed ? detail : ok ? 'answers' : `${problemText(refusal)}; the log says why` };
     }));
     const broken = parts.filter(({ ok }) => !ok);
-    const trouble = broken.some(({ part }) => part === 'store') ? 'not_ready' : 'degraded';
-    return { status: broken.length === 0 ? 'ready' : trouble, parts };
+    const worstStatus = broken.some(({ part }) => part === 'store') ? 'not_ready' : 'degraded';
+    return { status: broken.length === 0 ? 'ready' : worstStatus, parts };
   };
 }
 
@@ -68,40 +69,74 @@ function problemText(refusal: CheckResult['refusal']): string {
 /** After this time, an unfinished check is abandoned and a new one starts. */
 const abandonAfterMs = 10_000;
 
+/** A check of a part. It is over when its result is not reused any more; then the next report starts another one. */
+interface PartCheck {
+  isOver: boolean;
+}
+
 /** Runs one check of the part at a time and reuses the result for a while. Logs when the part stops or starts to answer. */
-function monitor({ part, adapter, check }: Component, { clock, logger }: Skep): () => Promise<CheckResult> {
-  const [keptMs, withinMs] = part === 'store' ? [storeKeptMs, storeWithinMs] : [othersKeptMs, othersWithinMs];
-  const late = { ok: false, detail: `no answer within ${withinMs} ms` };
-  let last: CheckResult | null = null;
-  /** Resolves when `last` is the result of the check, or says that it is late. Null if the next caller starts a check. */
-  let current: Promise<unknown> | null = null;
-  const note = (result: CheckResult & { readonly error?: unknown }): void => {
+class PartMonitor {
+  readonly #component: Component;
+  readonly #deps: Pick<Skep, 'clock' | 'logger'>;
+  readonly #keptMs: number;
+  readonly #withinMs: number;
+  #check: PartCheck = { isOver: true };
+  /** Resolves when the check has a result, or is late. */
+  #reported: Promise<void> = Promise.resolve();
+  /** Null if there is none yet, or it is too old to be shown. */
+  #newest: CheckResult | null = null;
+  #cancelExpiry: () => void = () => {};
+  #wasOk = true;
+
+  constructor(component: Component, deps: Pick<Skep, 'clock' | 'logger'>) {
+    this.#component = component;
+    this.#deps = deps;
+    [this.#keptMs, this.#withinMs] = component.part === 'store' ? [storeKeptMs, storeWithinMs] : [othersKeptMs, othersWithinMs];
+  }
+
+  async read(): Promise<CheckResult> {
+    if (this.#check.isOver) {
+      this.#check = { isOver: false };
+      this.#reported = this.#run(this.#check);
+    }
+    await (this.#newest === null ? this.#reported : waitAtMost(this.#deps.clock, waitMs, this.#reported));
+    return this.#newest ?? this.#late;
+  }
+
+  get #late(): CheckResult {
+    return { ok: false, detail: `no answer within ${this.#withinMs} ms` };
+  }
+
+  async #run(check: PartCheck): Promise<void> {
+    const { clock } = this.#deps;
+    const inTime = await waitAtMost(clock, this.#withinMs, this.#finish(check));
+    if (inTime === null) this.#note(this.#late);
+  }
+
+  /** Notes the result of the check, also if it is late. */
+  async #finish(check: PartCheck): Promise<CheckResult> {
+    const { clock } = this.#deps;
+    const end = (): void => void (check.isOver = true);
+    const cancelAbandonment = clock.after(abandonAfterMs, end);
+    const result = await this.#component.check().catch((error: unknown) => ({ ok: false, detail: 'the check failed', error }));
+    cancelAbandonment();
+    // The result of an abandoned check is ignored.
+    if (!check.isOver) this.#note(result);
+    clock.after(this.#keptMs, end);
+    return result;
+  }
+
+  #note(result: CheckResult & { readonly error?: unknown }): void {
+    const { clock, logger } = this.#deps;
+    const { part, adapter } = this.#component;
     const { ok, refusal, ...details } = result;
-    const lastOk = last?.ok ?? true;
-    if (lastOk && !ok) logger.warn({ part, adapter, ...details }, `a part ${problemText(refusal)}`);
-    if (!lastOk && ok) logger.info({ part, adapter, ...details }, 'a part answers again');
-    last = result;
-  };
-  const start = (): Promise<unknown> => {
-    const drop = (): void => {
-      if (current === noted) current = null;
-    };
-    const cancel = clock.after(abandonAfterMs, drop);
-    const checked = check().catch((error: unknown) => ({ ok: false, detail: 'the check failed', error })).then((result) => {
-      cancel();
-      // The result of an abandoned check is ignored.
-      if (current === noted) note(result);
-      clock.after(keptMs, drop);
-      return 'checked';
-    });
-    const noted = waitAtMost(clock, withinMs, checked).then((inTime) => inTime ?? note(late));
-    return noted;
-  };
-  return async () => {
-    current ??= start();
-    await (last === null ? current : waitAtMost(clock, waitMs, current));
-    return last ?? late;
-  };
+    if (this.#wasOk && !ok) logger.warn({ part, adapter, ...details }, `a part ${problemText(refusal)}`);
+    if (!this.#wasOk && ok) logger.info({ part, adapter, ...details }, 'a part answers again');
+    this.#wasOk = ok;
+    this.#newest = result;
+    this.#cancelExpiry();
+    this.#cancelExpiry = clock.after(maxAgeMs, () => (this.#newest = null));
+  }
 }
 
 const caller = z
