@@ -91,7 +91,10 @@ function commands(): Command[] {
 
 const maxFound = 16;
 
-/** Finds conversations whose title contains the text, and sandboxes whose id does. */
+/** The API can't search for a part of an id, so the newest sandboxes are read. */
+const maxSandboxesRead = 300;
+
+/** Finds conversations whose title contains the text, and sandboxes whose id does, among the newest. */
 function useFound(query: string): readonly Command[] {
   const { client } = currentSession();
   const found = useResource(async (signal): Promise<Command[]> => {
@@ -102,9 +105,11 @@ function useFound(query: string): readonly Command[] {
       { icon: 'conversations', label: title ?? id, hint: 'Conversation', act: () => navigate(['conversations', id]) }
     ));
     if (query === '') return commands;
+    let read = 0;
     for await (const { id } of client.sandboxes.list({ limit: 100 }, { signal })) {
+      read += 1;
       if (id.includes(query)) commands.push({ icon: 'sandboxes', label: id, hint: 'Sandbox', act: () => navigate(['sandboxes', id]) });
-      if (commands.length === maxFound) break;
+      if (commands.length === maxFound || read === maxSandboxesRead) break;
     }
     return commands;
   }, [query]);
