@@ -122,6 +122,12 @@ describe('a search for repositories', () => {
     }
   });
 
+  test('refuses a page that is no page of a search', async () => {
+    for (const id of ['githubX', 'github', '']) {
+      await expect(repositories.search('acme', null, { after: { value: 0, id }, limit: 1 })).rejects.toMatchObject({ code: 'invalid_request' });
+    }
+  });
+
   test('fails if no provider can search', async () => {
     await expect(new Repositories([plain]).search('shop', null, first)).rejects.toMatchObject({ code: 'listing_unsupported', context: { provider: 'plain', listing: 'repositories' } });
   });

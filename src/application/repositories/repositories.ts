@@ -201,10 +201,10 @@ function keyOf({ provider: { name }, cursor }: SearchPosition): PageKey {
   return { value: 0, id: `${name} ${cursor ?? ''}` };
 }
 
-/** Throws `invalid_request` if the provider of the page can no longer be searched. */
+/** Throws `invalid_request` if the provider of the page can't be searched any more. */
 function parseCursor(providers: readonly SearchableProvider[], { id }: PageKey): SearchPosition {
-  const at = id.indexOf(' ');
-  const provider = providers.find(({ name }) => name === id.slice(0, at));
+  const [, name, cursor = ''] = /^([^ ]*) (.*)$/s.exec(id) ?? [];
+  const provider = providers.find((each) => each.name === name);
   if (provider === undefined) throw new Failure('invalid_request', { problems: [{ argument: 'after', reason: { code: 'unknown_page' } }] });
-  return { provider, cursor: id.slice(at + 1) || null };
+  return { provider, cursor: cursor || null };
 }
