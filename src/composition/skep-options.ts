@@ -209,21 +209,21 @@ export type Own<T, Deps = AdapterDeps> = T | ((deps: Deps) => T | Promise<T>);
 /** Checks the options. Throws a {@link ConfigError} with all problems. */
 export function checkOptions(options: SkepOptions): CheckedOptions {
   const { runtime = {}, specs } = options;
+  const report = (problems: readonly FieldProblem[]): void => {
+    if (problems.length > 0) throw new ConfigError(problems.map((each) => toConfigProblem(optionsSchema, each, specs)));
+  };
   const isDocker = isObjectWith(runtime, ['kind']) && runtime.kind === 'docker';
   const ofAdapters = adapterProblemsIn(options);
-  // The schema takes an adapter with problems for one of Skep's own choices.
+  // A wrong custom adapter also fails the schema. Only the adapter's own problem is reported.
   const ofSchema = problemsIn(optionsSchema, options).filter(({ path }) =>
     !ofAdapters.some((each) => each.path.every((part, index) => path[index] === part)));
-  const problems = [...ofSchema, ...conflictsIn(specs, isDocker, protocolNames(options)), ...ofAdapters];
-  const error = (found: readonly FieldProblem[]) =>
-    new ConfigError(found.map((each) => toConfigProblem(optionsSchema, each, specs)));
-  if (problems.length > 0) throw error(problems);
+  report([...ofSchema, ...conflictsIn(specs, isDocker, protocolNames(options)), ...ofAdapters]);
   const checked = optionsSchema.parse(options);
   const isRuntimeDefault = options.runtime === undefined && options.modules === undefined;
   const isolated = isRuntimeDefault ? checked.specs?.find(asksForContainer) : undefined;
   if (isolated !== undefined) {
     const problem = `is missing, but the spec ${isolated.id} needs a container; the default runtime, process, would run it without one`;
-    throw error([{ path: ['runtime'], problem }]);
+    report([{ path: ['runtime'], problem }]);
   }
   return checked;
 }
