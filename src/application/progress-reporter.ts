@@ -73,7 +73,7 @@ export class ProgressReporter implements AsyncDisposable {
       if (await this.#deps.write(reason)) this.#written = reason;
       else this.#ended = true;
     } catch {
-      // A later write of the step itself shows if the store is available.
+      // The step does not fail. If the store stays unavailable, the step's own next write fails.
       this.#ended = true;
     }
   }

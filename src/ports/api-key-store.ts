@@ -6,8 +6,8 @@ import type { ApiKeyRecord, LoginCode } from '../domain/api-key.ts';
  */
 export interface ApiKeyStore {
   /**
-   * Adds a record. Returns false if a key has this name that is neither revoked nor expired when the new one is created. Revokes an expired
-   * one with this name, so a name belongs to one key that is not revoked.
+   * Adds a record. Returns false if a key has this name that is neither revoked nor expired when the new one is created. Marks an expired
+   * key with this name as revoked: `revoke` also takes a name, so only one key with a name may be not revoked.
    */
   insert(key: ApiKeyRecord): Promise<boolean>;
 

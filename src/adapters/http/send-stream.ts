@@ -56,7 +56,8 @@ export async function sendStream(context: RequestContext, { parts, ends }: Strea
   }, http.options.heartbeatMs ?? defaultHeartbeatMs);
   try {
     const sent = pipeline(parts instanceof ReadableStream ? nodeStreamOf(parts) : parts, response);
-    // Only now, because a pipeline into a response that has just been destroyed would never settle.
+    // Registered after the pipeline has started: `onAbort` can destroy the response at once, and a pipeline into a destroyed response never
+    // settles.
     using _ = onAbort(ends, () => {
       if (response.writableLength > 0 || !isEvents) response.destroy();
     });

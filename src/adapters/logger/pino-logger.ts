@@ -34,7 +34,7 @@ const secretNames = new Set([
 
 const censored = '[redacted]';
 
-/** Returns what is logged of the error. A failure is expected, so only its message and those of its causes are, without stacks. */
+/** Returns the logged fields of the error. A failure is expected, so it has no stack: only its message and the messages of its causes. */
 function errorFields(error: Error): unknown {
   return isFailure(error) ? { message: pino.stdSerializers.err(error).message } : pino.stdSerializers.errWithCause(error);
 }

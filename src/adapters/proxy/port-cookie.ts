@@ -34,7 +34,7 @@ export function passedCookies(cookies: string | undefined): string | undefined {
   return kept.length === 0 ? undefined : kept.join('; ');
 }
 
-/** Returns true if the cookie has one of Skep's names. A nameless cookie is sent as its value, which could be such a pair. */
+/** Returns true if the cookie has one of Skep's names. A page can set a cookie without a name: `=skep_port=x` is sent as `skep_port=x`. */
 export function isOwnCookie(pair: string): boolean {
   return pair.replace(/^[\s=]*/, '').toLowerCase().replace(/^__(?:host|secure)-/, '').startsWith(ownCookiePrefix);
 }

@@ -23,7 +23,7 @@ export interface ApiKeyAuthOptions {
   readonly random?: Random;
 }
 
-/** Authenticates callers by the static key or a key in the store. Refuses a revoked key from then on. */
+/** Authenticates callers by the static key or a key in the store. A revoked key is refused from its next request on. */
 export function createApiKeyAuth({ staticKey, keys, clock, random }: ApiKeyAuthOptions): Auth {
   const staticDigest = staticKey === undefined || staticKey === '' ? null : keyDigest(staticKey);
   const isStatic = (digest: string): boolean =>

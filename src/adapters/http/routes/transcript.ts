@@ -97,14 +97,14 @@ async function* asMarkdown(
       yield `\n- ${name}${paths}: ${shown.status}${below}${failure}\n`;
     } else if (shown.kind === 'permission') {
       const { name, below } = named(shown.title);
-      yield `\n- Permission for ${name}: ${answerInWords(shown.answer, nameOf(shown.answer?.userId ?? null))}${below}\n`;
+      yield `\n- Permission for ${name}: ${answerText(shown.answer, nameOf(shown.answer?.userId ?? null))}${below}\n`;
     } else {
       yield `\n*The turn ended: ${shown.stopReason}.${detailOf(shown.reason)}*\n`;
     }
   }
 }
 
-function answerInWords(answer: PermissionAnswer | null, userName: string): string {
+function answerText(answer: PermissionAnswer | null, userName: string): string {
   if (answer === null) return 'waits for an answer.';
   const { option, actor, reason } = answer;
   const by = option === null ? '' : `${actor === 'user' ? ` by the user${userName}` : ''} (${codeSpan(option.name)})`;

@@ -17,7 +17,10 @@ const checkpointPages = 2000;
 /** The space of the log. Some of it stays in SQLite's cache. A checkpoint leaves enough for about a hundred deletions on a full disk. */
 const logPages = 6000;
 
-/** Syncs the write-ahead log with each commit, so a commit is on the disk when it returns. */
+/**
+ * A commit is on the disk when it returns (`synchronous`, and `fullfsync` on macOS). References to records are checked. The schema of a
+ * file from elsewhere can't call unsafe functions (`trusted_schema`). The log is rarely checkpointed, and cut to 64 MiB if it is larger.
+ */
 const settings = `
   PRAGMA synchronous = FULL;
   PRAGMA fullfsync = ON;
