@@ -139,25 +139,13 @@ export class Turn {
 
   /** Lets the agent work until the turn ends here. */
   async #work(): Promise<EndedTurn | 'detached'> {
-    const { store: { events: eventStore }, clock } = this.#deps;
-    const { conversation, turn, agent, recorded, signal } = this.#params;
+    const { turn, agent, signal } = this.#params;
     using _ = onAbort(signal, () => void agent.kill());
     this.#state = 'works';
-    const { memory } = agent.process;
-    const recorder = new TurnRecorder({ eventStore, clock, memory, recorded, signal, turnId: turn.messageId }, conversation);
-    const onSilent = (withinMs: number): void => this.#stop({ by: 'silence', withinMs });
-    using watch = new TurnWatch(this.#deps, { ...this.#params, recorder, stopped: this.#stopRequest.signal, onSilent });
+    const recorder = this.#newRecorder();
+    using watch = this.#newWatch(recorder);
     this.#watch = watch;
-    const continuesElsewhere = (): Promise<boolean> => this.#continuesElsewhere();
-    const permissions = new TurnPermissions(this.#deps, { ...this.#params, recorder, watch, continuesElsewhere });
-    const client: TurnClient = {
-      update: async (update) => {
-        watch.noteOutput();
-        // The next process reads it again.
-        if (!this.#isDetached) await recorder.record(update);
-      },
-      permission: (request, withdrawn) => permissions.ask(request, AbortSignal.any([withdrawn, this.#stopRequest.signal])),
-    };
+    const client = this.#newClient(recorder, watch);
     // The agent gets the message before the sandbox is checked.
     const working = isUnprompted(turn) ? agent.follow(watch.quietSignal, client) : agent.prompt(this.#message, client);
     watch.start();
@@ -183,6 +171,30 @@ export class Turn {
     }
   }
 
+  #newRecorder(): TurnRecorder {
+    const { store: { events: eventStore }, clock } = this.#deps;
+    const { conversation, turn, agent, recorded, signal } = this.#params;
+    return new TurnRecorder({ eventStore, clock, memory: agent.process.memory, recorded, signal, turnId: turn.messageId }, conversation);
+  }
+
+  #newWatch(recorder: TurnRecorder): TurnWatch {
+    const onSilent = (withinMs: number): void => this.#stop({ by: 'silence', withinMs });
+    return new TurnWatch(this.#deps, { ...this.#params, recorder, stopped: this.#stopRequest.signal, onSilent });
+  }
+
+  #newClient(recorder: TurnRecorder, watch: TurnWatch): TurnClient {
+    const continuesElsewhere = this.#continuesElsewhere;
+    const permissions = new TurnPermissions(this.#deps, { ...this.#params, recorder, watch, continuesElsewhere });
+    return {
+      update: async (update) => {
+        watch.noteOutput();
+        // The next process reads it again.
+        if (!this.#isDetached) await recorder.record(update);
+      },
+      permission: (request, withdrawn) => permissions.ask(request, AbortSignal.any([withdrawn, this.#stopRequest.signal])),
+    };
+  }
+
   /** The message with the text before it. The log has only the message of the user. */
   get #message(): Message {
     const { contextText, turn: { message } } = this.#params;
@@ -190,9 +202,8 @@ export class Turn {
   }
 
   /** Returns true if the next process continues the turn, or this one because it has lost only the connection to the agent. */
-  async #continuesElsewhere(): Promise<boolean> {
-    return this.#isDetached || (!this.#params.signal.aborted && (await this.#params.agent.isCutOff()));
-  }
+  readonly #continuesElsewhere = async (): Promise<boolean> =>
+    this.#isDetached || (!this.#params.signal.aborted && (await this.#params.agent.isCutOff()));
 
   /** Returns how the turn ended, with the causes that the agent does not know. */
   async #resultOf(ended: AgentTurn): Promise<EndedTurn> {
