@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import type { Command } from 'commander';
-import { type api, type Attachment, isFailure, type SkepClient } from '../../client/index.ts';
+import { type api, type Attachment, type Execution, isFailure, type SkepClient } from '../../client/index.ts';
 import { addVariable, variableHelp } from './arguments.ts';
 import { commandName } from '../../client/command-name.ts';
 import { loginShell } from '../../client/executions.ts';
@@ -92,7 +92,6 @@ const unknownExitCode = 125;
 
 /**
  * Runs a command in a sandbox, as `docker exec` does. Forwards input, output, signals and terminal sizes. Returns the command's exit code.
- * Deletes the execution afterwards, also if its output can't be read or printed any more, but not if the server is away for too long.
  */
 async function executeAttached(client: SkepClient, sandboxId: string, command: readonly string[], options: ExecOptions): Promise<number> {
   const { interactive = false, tty = false, env, workdir } = options;
@@ -117,13 +116,32 @@ async function executeAttached(client: SkepClient, sandboxId: string, command: r
   // Before the execution exists, so a signal during the start reaches it.
   using forwarding = forwardInput(attaching, { interactive, tty }, leave);
   const [execution, attachment] = await Promise.all([starting, attaching]);
-  await printOutput(attachment, forwarding.noteOutput).catch((error: unknown) => {
+  return await finishAttached({ execution, attachment, left, noteOutput: forwarding.noteOutput, report });
+}
+
+interface Attached {
+  readonly execution: Execution;
+  readonly attachment: Attachment;
+  readonly left: AbortController;
+  readonly noteOutput: () => void;
+  readonly report: (message: string) => void;
+}
+
+/**
+ * Prints the output to its end, and returns the command's exit code. Deletes the execution afterwards, also if its output can't be read or
+ * printed any more, but not if the server is away for too long.
+ */
+async function finishAttached({ execution, attachment, left, noteOutput, report }: Attached): Promise<number> {
+  try {
+    await printOutput(attachment, noteOutput);
+  } catch (error) {
     // The server is away, perhaps behind a proxy that answers. A lost connection to a server that answers does not come back.
     if (isTemporary(error) && !isFailure(error, 'connection_lost')) {
-      throw new CommandError(`${error.message} The command may still run. Later: ${commandName} logs ${sandboxId} ${execution.id}`);
+      const logs = `${commandName} logs ${execution.state.sandbox_id} ${execution.id}`;
+      throw new CommandError(`${error.message} The command may still run. Later: ${logs}`);
     }
-    leave(error);
-  });
+    left.abort(error);
+  }
   await execution.delete(left.signal.aborted ? { silenceMs: lastRequestMs } : {}).catch(ignore);
   if (left.signal.aborted) exitOnOutputError(left.signal.reason);
   const { exit_code: exitCode = null, status_detail: detail = null } = attachment.end ?? {};
