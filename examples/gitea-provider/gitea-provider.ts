@@ -1,5 +1,7 @@
+// A git provider for Gitea and Forgejo. It needs the packages `skep` and `zod`. README.md says how to use it.
 import {
-  explained, Failure, isFailureOf, type DatedFile, type DirectoryListing, type FileContentId, type FileQuery, type GitProvider, type Reason,
+  explained, Failure, isFailureOf, type Branch, type DatedFile, type DirectoryListing, type FileContentId, type FileQuery, type GitProvider,
+  type HostPage, type HostPageRequest, type Reason, type SearchHit,
 } from 'skep';
 import { z } from 'zod';
 
@@ -17,22 +19,25 @@ export interface GiteaOptions {
 }
 
 const name = 'gitea';
-// The maximum in Gitea's default configuration.
+// The maxima in Gitea's default configuration.
 const treePageSize = 1000;
+const searchPageSize = 50;
 const datesAtOnce = 8;
 
-const repositorySchema = z.object({ full_name: z.string(), default_branch: z.string(), empty: z.boolean() });
-const branchSchema = z.object({ commit: z.object({ id: z.string() }) });
-const treeSchema = z.object({
-  tree: z.array(z.object({ path: z.string(), mode: z.string(), type: z.string(), sha: z.string() })),
-  truncated: z.boolean(),
-});
+// The field `empty` is not read: it stays true for some time after the first push.
+const repositorySchema = z.object({ full_name: z.string(), default_branch: z.string(), archived: z.boolean() });
+const searchSchema = z.object({ data: z.array(z.object({ full_name: z.string() })) });
+const refsSchema = z.array(z.object({ ref: z.string(), object: z.object({ sha: z.string() }) }));
+const treeEntrySchema = z.object({ path: z.string(), mode: z.string(), type: z.string(), sha: z.string() });
+
+// An empty tree, and a page after the last one, are null.
+const treeSchema = z.object({ tree: z.array(treeEntrySchema).nullable(), truncated: z.boolean() });
 const commitsSchema = z.array(z.object({ commit: z.object({ committer: z.object({ date: z.iso.datetime({ offset: true }) }) }) }));
 
 // Gitea leaves out the content of files above its own limit, 10 MB by default.
 const blobSchema = z.object({ size: z.int(), content: z.base64().nullable() });
 
-type TreeEntry = z.infer<typeof treeSchema>['tree'][number];
+type TreeEntry = z.infer<typeof treeEntrySchema>;
 
 /** Gets JSON of this form from a path below the API. Throws the failures of the port. */
 type Get = <T>(path: string, schema: z.ZodType<T>) => Promise<{ readonly body: T; readonly headers: Headers }>;
@@ -63,21 +68,19 @@ export function createGiteaProvider(options: GiteaOptions): GitProvider {
   }
 
   async function list(get: Get, repository: string, query: FileQuery): Promise<DirectoryListing> {
-    const { body: found } = await get(`/repos/${pathOf(repository)}`, repositorySchema);
-    const base = `/repos/${pathOf(found.full_name)}`;
-    const directory = query.directory(found.full_name.slice(found.full_name.lastIndexOf('/') + 1));
-    if (found.empty) return { directory, files: [] };
+    const { path: fullName, head } = await findRepository(get, repository);
+    const base = `/repos/${pathOf(fullName)}`;
+    const directory = query.directory(fullName.slice(fullName.lastIndexOf('/') + 1));
+    if (head === null) return { directory, files: [] };
     // Everything is read at this commit, so a push at the same time does not mix two states.
-    const { body: branch } = await get(`${base}/branches/${pathOf(found.default_branch)}`, branchSchema);
-    const head = branch.commit.id;
-    const tree = await findTree(get, base, head, directory);
+    const tree = await findTree(get, base, head.commit, directory);
     const entries = tree === null ? [] : await readTree(get, base, tree, true);
     const wanted = entries.filter(isReadableFile).filter(({ path }) => query.accepts(path));
     if (wanted.length > maxFiles) throw failed(`the directory has more than ${maxFiles} files`);
     const files: DatedFile[] = [];
     const dated = async ({ path: below, sha: blobId }: TreeEntry): Promise<DatedFile> => {
       const path = directory === '' ? below : `${directory}/${below}`;
-      return { path, blobId, createdAt: await firstDate(get, base, head, path) };
+      return { path, blobId, createdAt: await firstDate(get, base, head.commit, path) };
     };
     for (let at = 0; at < wanted.length; at += datesAtOnce) {
       files.push(...(await Promise.all(wanted.slice(at, at + datesAtOnce).map(dated))));
@@ -92,9 +95,11 @@ export function createGiteaProvider(options: GiteaOptions): GitProvider {
     listFiles: async (repository, query, signal) => await list(callOf(repository, signal), repository, query),
     readFile: async (repository, file, maxBytes, signal) => await read(callOf(repository, signal), repository, file, maxBytes),
     async find(repository, signal) {
-      const { body } = await callOf(repository, signal)(`/repos/${pathOf(repository)}`, repositorySchema);
-      return { path: body.full_name, defaultBranch: body.empty ? null : body.default_branch };
+      const { path, head, isArchived } = await findRepository(callOf(repository, signal), repository);
+      return { path, defaultBranch: head?.name ?? null, ...(isArchived ? { isArchived } : {}) };
     },
+    searchRepositories: async (text, page, signal) => await search(callOf('', signal), text, page),
+    listBranches: async (repository, page, signal) => await listBranches(callOf(repository, signal), repository, page),
     async remote(repository, signal) {
       signal?.throwIfAborted();
       const authorization = `Basic ${Buffer.from(`oauth2:${token}`).toString('base64')}`;
@@ -112,6 +117,47 @@ export function createGiteaProvider(options: GiteaOptions): GitProvider {
       closing.abort(failed('the provider is closed'));
     },
   };
+}
+
+/** Returns the repository, and its default branch: null if the repository is empty. */
+async function findRepository(get: Get, repository: string): Promise<{ path: string; isArchived: boolean; head: Branch | null }> {
+  const { body } = await get(`/repos/${pathOf(repository)}`, repositorySchema);
+  const { full_name: path, archived: isArchived, default_branch: branch } = body;
+  const branches = await readBranches(get, path, `/${pathOf(branch)}`);
+  return { path, isArchived, head: branches.find((each) => each.name === branch) ?? null };
+}
+
+/** Reads all branches, or those at or below a path, from git. Gitea's own list of branches fails for some time after the first push. */
+async function readBranches(get: Get, repository: string, below = ''): Promise<readonly Branch[]> {
+  const base = `/repos/${pathOf(repository)}`;
+  const { body } = await get(`${base}/git/refs/heads${below}`, refsSchema).catch(async (error: unknown) => {
+    if (!isFailureOf(error, 'repository_not_found')) throw error;
+    // Gitea returns the same status if the repository has no such branch, and if there is no such repository.
+    await get(base, repositorySchema);
+    return { body: [] };
+  });
+  return body.map(({ ref, object }) => ({ name: ref.slice('refs/heads/'.length), commit: object.sha }));
+}
+
+/** Gitea returns all branches at once. The token of a page is the last name of the page before. */
+async function listBranches(get: Get, repository: string, { after, limit }: HostPageRequest): Promise<HostPage<Branch>> {
+  const all = (await readBranches(get, repository)).toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const rest = all.filter(({ name }) => after === null || name > after);
+  const items = rest.slice(0, limit);
+  return { items, next: rest.length > limit ? (items.at(-1)?.name ?? null) : null };
+}
+
+/** Searches the names of repositories. The token of a page is Gitea's page, and how many of its results were returned before. */
+async function search(get: Get, text: string, { after, limit }: HostPageRequest): Promise<HostPage<SearchHit>> {
+  const [page = 1, from = 0] = (after ?? '1.0').split('.').map(Number);
+  const query = new URLSearchParams({ q: text, sort: 'id', page: String(page), limit: String(searchPageSize) });
+  const { body, headers } = await get(`/repos/search?${String(query)}`, searchSchema);
+  // Gitea takes `%` and `_` for patterns and a comma for "or", and also finds topics.
+  const found = body.data.filter(({ full_name: path }) => path.toLowerCase().includes(text.toLowerCase()));
+  const items = found.slice(from, from + limit).map(({ full_name: path }) => ({ path }));
+  if (from + limit < found.length) return { items, next: `${page}.${from + limit}` };
+  const hasNext = /rel="next"/u.test(headers.get('link') ?? '');
+  return { items, next: hasNext ? `${page + 1}.0` : null };
 }
 
 async function read(get: Get, repository: string, { path, blobId }: FileContentId, maxBytes: number): Promise<Uint8Array> {
@@ -145,8 +191,8 @@ async function readTree(get: Get, base: string, tree: string, recursive: boolean
   for (let page = 1; ; page += 1) {
     const query = new URLSearchParams({ recursive: String(recursive), page: String(page), per_page: String(treePageSize) });
     const { body } = await get(`${base}/git/trees/${tree}?${String(query)}`, treeSchema);
-    entries.push(...body.tree);
-    if (!body.truncated || body.tree.length === 0) return entries;
+    entries.push(...(body.tree ?? []));
+    if (!body.truncated || body.tree === null) return entries;
   }
 }
 
@@ -155,15 +201,19 @@ function isReadableFile({ path, mode, type }: TreeEntry): boolean {
   return type === 'blob' && mode.startsWith('100') && !path.includes('\ufffd');
 }
 
-/** Returns the committer date of the path's first commit, in ms. The history starts with the latest, so it is on the last page. */
+/**
+ * Returns the committer date of the path's first commit, in ms. The history starts with the latest, so it is on the last page. The path
+ * is a pathspec of git. Gitea chooses the size of the pages, and its `X-PageCount` is for another size.
+ */
 async function firstDate(get: Get, base: string, commit: string, path: string): Promise<number> {
   const read = async (page: number) => {
-    const query = new URLSearchParams({ sha: commit, path, page: String(page), stat: 'false', verification: 'false', files: 'false' });
+    const position = { sha: commit, path: `:(literal)${path}`, page: String(page) };
+    const query = new URLSearchParams({ ...position, stat: 'false', verification: 'false', files: 'false' });
     return await get(`${base}/commits?${String(query)}`, commitsSchema);
   };
   let { body, headers } = await read(1);
-  const pages = Number(headers.get('x-pagecount') ?? '1');
-  if (pages > 1) ({ body } = await read(pages));
+  const total = Number(headers.get('x-total-count') ?? body.length);
+  if (total > body.length) ({ body } = await read(Math.ceil(total / body.length)));
   const date = Date.parse(body.at(-1)?.commit.committer.date ?? '');
   if (Number.isNaN(date)) throw failed('the history does not say where a file comes from');
   return date;

@@ -12,7 +12,7 @@ const mistakes: readonly (readonly [contractCase: string, methods: object])[] = 
   ['finds each repository once', { searchRepositories: async () => {} }],
   ['lists the branches', { listBranches: async () => {} }],
   ['fails if the host fails', { listBranches: async () => {} }],
-  ['rejects a search and a branch list', { searchRepositories: async () => {} }],
+  ['rejects a search and a branch list', { searchRepositories: async () => {}, listBranches: undefined }],
   ['says that a repository is archived', { find: async (path: string) => ({ path, defaultBranch: 'main', isArchived: true }) }],
 ];
 

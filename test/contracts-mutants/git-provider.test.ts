@@ -152,7 +152,7 @@ const mistakes: readonly (readonly [mistake: string, contractCase: string, creat
   [
     'a branch name that is used instead of a commit',
     'lists the files of one commit, even if someone pushes meanwhile',
-    withBody((body) => body.replace(/^\{"commit":\{"id":"[0-9a-f]+"\}\}$/u, '{"commit":{"id":"main"}}')),
+    withBody((body) => body.replace(/^(\[\{"ref":"refs\/heads\/main","object":\{"sha":")[0-9a-f]+/u, '$1main')),
   ],
 ];
 
