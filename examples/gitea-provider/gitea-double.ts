@@ -87,7 +87,10 @@ async function repositoryOf(gitDir: string, fullName: string, archived: boolean)
 async function refsOf(gitDir: string, name: string): Promise<Answer> {
   const output = await git(gitDir, 'for-each-ref', '--format=%(objectname) %(refname)', name);
   if (output === '') return missing;
-  const refs = output.split('\n').map((line) => ({ ref: line.slice(line.indexOf(' ') + 1), object: { sha: line.slice(0, line.indexOf(' ')) } }));
+  const refs = output.split('\n').map((line) => {
+    const [sha, ref] = line.split(' ');
+    return { ref, object: { sha } };
+  });
   return { status: 200, body: refs };
 }
 
