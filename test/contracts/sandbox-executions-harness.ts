@@ -12,10 +12,14 @@ import { eventually } from './sandbox-runtime-harness.ts';
 
 /** The permitted differences between the executions of sandbox runtimes. */
 export interface SandboxExecutionsTraits {
+  /** The runtime's capability `freeze`. */
+  readonly freeze: boolean;
   /** Do commands continue after the end of the process that started them? */
   readonly durable: boolean;
   /** Is a terminal durable, because it runs in the sandbox? Or attached by the engine, refused, or only simulated? */
   readonly terminals: 'durable' | 'attached' | 'refused' | 'simulated';
+  /** Can the sandbox's commands see the folder of its executions? Then the harness names it. */
+  readonly folder: 'visible' | 'hidden';
 }
 
 /**
@@ -69,7 +73,6 @@ export const executionCommands: Readonly<Record<ExecutionCommand, readonly strin
 };
 
 export interface SandboxExecutionsHarness {
-  readonly traits: SandboxExecutionsTraits;
   /** Returns a new runtime object for the harness's engine. The harness closes it at the end. */
   readonly open: () => Promise<SandboxRuntime>;
   /** Returns the launch of a sandbox with a new id, whose own command keeps running. */
@@ -80,7 +83,7 @@ export interface SandboxExecutionsHarness {
    */
   readonly shared?: () => Promise<SandboxLaunch>;
   readonly commands: Readonly<Record<ExecutionCommand, readonly string[]>>;
-  /** Returns the folder of executions as the sandbox's commands see it. Not set if they can't see it, or there is none. */
+  /** Returns the folder of executions as the sandbox's commands see it. Only called if it is visible. */
   readonly folder?: (id: string) => string;
   /** Returns the content of a file in the sandbox's working directory. Null if there is no file. */
   readonly readFile: (id: string, name: string) => Promise<string | null>;
@@ -90,6 +93,7 @@ export interface SandboxExecutionsHarness {
 
 /** The tools of a case: a running sandbox, and short forms of frequent calls. */
 export interface ExecutionsStage extends SandboxExecutionsHarness {
+  readonly traits: SandboxExecutionsTraits;
   readonly runtime: SandboxRuntime;
   readonly launched: SandboxLaunch;
   readonly sandboxId: string;
@@ -156,25 +160,36 @@ export async function startBeating({ start, readFile, sandboxId }: ExecutionsSta
   return execution;
 }
 
-/** Cases with `own sandbox` leave it frozen or stopped. */
-export type ExecutionsCase = readonly [name: string, run: (stage: ExecutionsStage) => Promise<void>, sandbox?: 'own sandbox'];
+type Condition = 'if it freezes' | 'if terminals are real' | 'if terminals are durable' | 'if terminals are refused' | 'unless terminals are refused';
 
-/** Each case gets its own harness, and a running sandbox, which it may share with others. Cases that do not apply start nothing. */
+const conditions: Readonly<Record<Condition, (traits: SandboxExecutionsTraits) => boolean>> = {
+  'if it freezes': ({ freeze }) => freeze,
+  'if terminals are real': ({ terminals }) => terminals === 'durable' || terminals === 'attached',
+  'if terminals are durable': ({ terminals }) => terminals === 'durable',
+  'if terminals are refused': ({ terminals }) => terminals === 'refused',
+  'unless terminals are refused': ({ terminals }) => terminals !== 'refused',
+};
+
+/** Cases with `own sandbox` leave it frozen or stopped. Cases with a condition apply only to some runtimes. */
+export type ExecutionsCase = readonly [
+  name: string, run: (stage: ExecutionsStage) => Promise<void>, ...tags: readonly ('own sandbox' | Condition)[],
+];
+
+/** Turns the cases that apply into contract cases. Each case gets its own harness, and a running sandbox, which it may share with others. */
 export function executionCases(
-  createHarness: () => Promise<SandboxExecutionsHarness>, cases: readonly ExecutionsCase[],
-  apply: (harness: SandboxExecutionsHarness) => boolean = () => true,
+  createHarness: () => Promise<SandboxExecutionsHarness>, traits: SandboxExecutionsTraits, cases: readonly ExecutionsCase[],
 ): ContractCase[] {
-  return cases.map(([name, run, sandbox]) => ({
+  const applying = cases.filter(([, , ...tags]) => tags.every((tag) => tag === 'own sandbox' || conditions[tag](traits)));
+  return applying.map(([name, run, ...tags]) => ({
     name,
     async run() {
       const harness = await createHarness();
       const seed = randomInt(2 ** 31);
       await runAndClose(async () => {
-        if (!apply(harness)) return;
         const runtime = await harness.open();
-        const launched = await (sandbox === undefined && harness.shared?.()) || await startSandbox(harness, runtime);
+        const launched = await (!tags.includes('own sandbox') && harness.shared?.()) || await startSandbox(harness, runtime);
         try {
-          await run(createStage(harness, runtime, launched, seed));
+          await run(createStage(harness, traits, runtime, launched, seed));
         } catch (error) {
           if (error instanceof Error) error.message = `with the seed ${seed}: ${error.message}`;
           throw error;
@@ -191,10 +206,12 @@ async function startSandbox(harness: SandboxExecutionsHarness, runtime: SandboxR
   return launched;
 }
 
-function createStage(harness: SandboxExecutionsHarness, runtime: SandboxRuntime, launched: SandboxLaunch, seed: number): ExecutionsStage {
+function createStage(
+  harness: SandboxExecutionsHarness, traits: SandboxExecutionsTraits, runtime: SandboxRuntime, launched: SandboxLaunch, seed: number,
+): ExecutionsStage {
   let state = seed;
   return {
-    ...harness, runtime, launched, sandboxId: launched.id,
+    ...harness, traits, runtime, launched, sandboxId: launched.id,
     async start(command, more = {}, by = runtime) {
       const executionId = `exec-${randomBytes(6).toString('hex')}`;
       const request = { executionId, command: harness.commands[command], stdin: false, tty: null, ...more };

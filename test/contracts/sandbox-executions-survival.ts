@@ -62,7 +62,6 @@ export const survivalCases: readonly ExecutionsCase[] = [
   [
     'another runtime can read an execution while its sandbox is frozen or stopped',
     async ({ start, runtime, open, sandboxId, launched }) => {
-      if (!runtime.capabilities.freeze) return;
       const over = await start('speaks');
       await over.ended();
       const execution = await start('sleeps');
@@ -83,7 +82,7 @@ export const survivalCases: readonly ExecutionsCase[] = [
       await runtime.resume(launched, neverAborts);
       assert.equal((await later.state()).status, 'lost');
     },
-    'own sandbox',
+    'own sandbox', 'if it freezes',
   ],
   [
     "another runtime reopens a command's streams, without a missing or repeated byte",
@@ -134,7 +133,6 @@ export const survivalCases: readonly ExecutionsCase[] = [
     'a command that is removed while its sandbox is frozen ends at the latest on resume',
     async (stage) => {
       const { start, runtime, open, sandboxId, launched, readFile } = stage;
-      if (!runtime.capabilities.freeze) return;
       const execution = await startBeating(stage);
       await freeze(runtime, sandboxId);
       await execution.remove();
@@ -148,5 +146,6 @@ export const survivalCases: readonly ExecutionsCase[] = [
         return last === before;
       });
     },
+    'if it freezes',
   ],
 ];

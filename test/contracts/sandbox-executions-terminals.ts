@@ -13,11 +13,6 @@ export const terminalCases: readonly ExecutionsCase[] = [
   [
     'runs a command in a terminal, and resizes it',
     async ({ start, traits }) => {
-      if (traits.terminals === 'simulated') return;
-      if (traits.terminals === 'refused') {
-        await assert.rejects(start('shows its terminal', { tty, stdin: true }), isFailing('invalid_request'));
-        return;
-      }
       const execution = await start('shows its terminal', { tty, stdin: true });
       assert.equal(execution.begun.durable, traits.terminals === 'durable');
       await shows(execution, '23 91\r\n');
@@ -26,11 +21,18 @@ export const terminalCases: readonly ExecutionsCase[] = [
       assert.equal((await execution.state()).stderr.end, 0);
       await execution.remove();
     },
+    'if terminals are real',
+  ],
+  [
+    'refuses a command in a terminal',
+    async ({ start }) => {
+      await assert.rejects(start('shows its terminal', { tty, stdin: true }), isFailing('invalid_request'));
+    },
+    'if terminals are refused',
   ],
   [
     'passes typed text to a terminal, and ends the command on Ctrl-C and Ctrl-D',
-    async ({ start, traits }) => {
-      if (traits.terminals === 'simulated' || traits.terminals === 'refused') return;
+    async ({ start }) => {
       const execution = await start('copies', { tty, stdin: true });
       await execution.write('hello\r');
       await shows(execution, 'hello\r\nhello\r\n');
@@ -40,22 +42,22 @@ export const terminalCases: readonly ExecutionsCase[] = [
       await typed.write('\u0004');
       assert.equal((await typed.ended()).exitCode, 0);
     },
+    'if terminals are real',
   ],
   [
     'runs a short command in a terminal, and ignores a resize after its end',
-    async ({ start, traits }) => {
-      if (traits.terminals === 'refused') return;
+    async ({ start }) => {
       const executions = await Promise.all(Array.from({ length: 5 }, () => start('speaks', { tty })));
       for (const execution of executions) {
         assert.equal((await execution.ended()).exitCode, 7);
         await execution.resize(100, 40);
       }
     },
+    'unless terminals are refused',
   ],
   [
     'keeps a terminal open after its runtime is closed',
-    async ({ start, runtime, open, traits }) => {
-      if (traits.terminals !== 'durable') return;
+    async ({ start, runtime, open }) => {
       const execution = await start('shows its terminal', { tty, stdin: true });
       await shows(execution, '23 91\r\n');
       await runtime.close();
@@ -66,5 +68,6 @@ export const terminalCases: readonly ExecutionsCase[] = [
       assert.equal((await later.ended()).exitCode, 130);
       await later.remove();
     },
+    'if terminals are durable',
   ],
 ];

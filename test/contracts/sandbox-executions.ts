@@ -4,7 +4,7 @@ import { isFailureOf } from '../../src/domain/failure.ts';
 import { neverAborts } from '../../src/ports/abort-signals.ts';
 import type { ContractCase } from './contract.ts';
 import {
-  executionCases, checkNumbered, type ExecutionsCase, numberedBytes, type SandboxExecutionsHarness, startBeating,
+  executionCases, checkNumbered, type ExecutionsCase, numberedBytes, type SandboxExecutionsHarness, type SandboxExecutionsTraits, startBeating,
 } from './sandbox-executions-harness.ts';
 import { slowReaderCases } from './sandbox-executions-slow-readers.ts';
 import { survivalCases } from './sandbox-executions-survival.ts';
@@ -151,7 +151,6 @@ export const basicCases: readonly ExecutionsCase[] = [
   [
     'continues a command when its frozen sandbox is resumed',
     async ({ start, runtime, launched, sandboxId, random, traits }) => {
-      if (!runtime.capabilities.freeze) return;
       const execution = await start('numbers');
       const reading = execution.rest();
       const copying = await start('copies', { stdin: true });
@@ -166,6 +165,7 @@ export const basicCases: readonly ExecutionsCase[] = [
       await eventually('the command accepts input', () => copying.write('more', true).then(() => true, falseIfNotRunning));
       assert.equal(await copying.rest(), 'more');
     },
+    'if it freezes',
   ],
   [
     'marks running commands as lost when the sandbox is stopped, and keeps their output',
@@ -205,11 +205,15 @@ export const basicCases: readonly ExecutionsCase[] = [
 ];
 
 /** The contract of the executions of every sandbox runtime. */
-export function sandboxExecutionsContract(createHarness: () => Promise<SandboxExecutionsHarness>): ContractCase[] {
-  return [
-    ...executionCases(createHarness, [...basicCases, ...slowReaderCases, ...terminalCases]),
-    ...executionCases(createHarness, survivalCases, ({ traits }) => traits.durable),
-    ...executionCases(createHarness, tamperedCases, ({ folder }) => folder !== undefined),
-  ];
+export function sandboxExecutionsContract(
+  createHarness: () => Promise<SandboxExecutionsHarness>, traits: SandboxExecutionsTraits,
+): ContractCase[] {
+  return executionCases(createHarness, traits, [
+    ...basicCases,
+    ...slowReaderCases,
+    ...terminalCases,
+    ...(traits.durable ? survivalCases : []),
+    ...(traits.folder === 'visible' ? tamperedCases : []),
+  ]);
 }
 

@@ -49,7 +49,6 @@ export const executionEndCases: readonly StageCase[] = [
   [
     'holds a command while its sandbox is frozen',
     async (stage) => {
-      if (!stage.runtime.capabilities.freeze) return;
       const { sandbox, execution } = await beating(stage);
       await freeze(stage.runtime, sandbox.id);
       await assertStill(stage, sandbox.id);
@@ -58,11 +57,11 @@ export const executionEndCases: readonly StageCase[] = [
       await execution.kill();
       await stage.countsOn(sandbox.id);
     },
+    'if it freezes',
   ],
   [
     'kills a command in a frozen sandbox at once or on resume, and the sandbox stays frozen',
     async (stage) => {
-      if (!stage.runtime.capabilities.freeze) return;
       const { sandbox, execution } = await beating(stage);
       await freeze(stage.runtime, sandbox.id);
       const killed = execution.kill();
@@ -76,6 +75,7 @@ export const executionEndCases: readonly StageCase[] = [
       await assertStill(stage, sandbox.id);
       await stage.countsOn(sandbox.id);
     },
+    'if it freezes',
   ],
   ...endings,
   [

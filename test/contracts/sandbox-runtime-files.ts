@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { buffer } from 'node:stream/consumers';
 import { neverAborts } from '../../src/ports/abort-signals.ts';
 import type { SandboxLaunch } from '../../src/ports/sandbox-runtime.ts';
+import { into } from './sandbox-files.ts';
 import { isFailing } from './sandbox-runtime-beats.ts';
 import { hostileArchives } from './sandbox-runtime-hostile.ts';
-import { freeze, type SandboxRuntimeStage, type StageCase } from './sandbox-runtime-harness.ts';
+import { type SandboxRuntimeStage, type StageCase, statesToTry } from './sandbox-runtime-harness.ts';
 import { finish, readTar, tarOf, type TarItem } from './sandbox-runtime-streams.ts';
 
 const mtime = new Date('2001-09-09T01:46:40Z');
@@ -51,13 +52,11 @@ async function assertTree({ runtime }: SandboxRuntimeStage, launch: SandboxLaunc
   assert.equal(found.size, tree.length + 2);
 }
 
-const states: readonly StageCase[] = (['running', 'frozen', 'stopped'] as const).map((state) => [
+const states = statesToTry.map(([state, ...conditions]): StageCase => [
   `puts and gets files of every kind while the sandbox is ${state}`,
   async (stage) => {
-    if (state === 'frozen' && !stage.runtime.capabilities.freeze) return;
     const sandbox = await stage.begun('counts');
-    if (state === 'frozen') await freeze(stage.runtime, sandbox.id);
-    if (state === 'stopped') await stage.runtime.stop(sandbox.id);
+    await into(state, stage, sandbox);
     await put(stage, sandbox, tree);
     await assertTree(stage, sandbox);
     assert.equal((await stage.runtime.inspect(sandbox.id)).state, state);
@@ -65,6 +64,7 @@ const states: readonly StageCase[] = (['running', 'frozen', 'stopped'] as const)
     assert.equal(await stage.readFile(sandbox.id, 'given/private'), 'mine\n');
     await assertTree(stage, sandbox);
   },
+  ...conditions,
 ]);
 
 /** The entries in the directory before each hostile archive is unpacked. */

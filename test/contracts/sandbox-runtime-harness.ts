@@ -2,12 +2,16 @@ import assert from 'node:assert/strict';
 import { isFailureOf } from '../../src/domain/failure.ts';
 import type { ObservedSandbox } from '../../src/domain/sandbox.ts';
 import { neverAborts } from '../../src/ports/abort-signals.ts';
-import type { SandboxLaunch, SandboxRuntime } from '../../src/ports/sandbox-runtime.ts';
+import type { IgnorableSpecPart, SandboxLaunch, SandboxRuntime } from '../../src/ports/sandbox-runtime.ts';
 import { type ContractCase, runAndClose, waitLimitMs } from './contract.ts';
 import type { SandboxCommands } from './sandbox-runtime-commands.ts';
 
-/** The permitted differences between sandbox runtimes. */
+/** The permitted differences between sandbox runtimes. They decide which cases apply. */
 export interface SandboxRuntimeTraits {
+  /** The runtime's capability `freeze`. */
+  readonly freeze: boolean;
+  /** The runtime's `ignores`. */
+  readonly ignores: readonly IgnorableSpecPart[];
   /** The observed state of a sandbox whose command does not exist. */
   readonly missingCommand: 'absent' | 'created' | 'stopped';
   /** Does the reason of an ended sandbox contain the exit code of its command? */
@@ -39,7 +43,6 @@ export interface SandboxRuntimeTraits {
 export type SandboxProgram = 'counts' | 'stubborn' | 'exits' | 'says' | 'tells' | 'serves' | 'missing';
 
 export interface SandboxRuntimeHarness {
-  readonly traits: SandboxRuntimeTraits;
   /** Returns a new runtime object for the harness's engine. The harness closes it at the end. */
   readonly open: () => Promise<SandboxRuntime>;
   /**
@@ -67,7 +70,10 @@ export interface SandboxRuntimeHarness {
 
 /** The tools of a case: a harness, a runtime, and short forms of frequent calls. */
 export interface SandboxRuntimeStage extends SandboxRuntimeHarness {
+  readonly traits: SandboxRuntimeTraits;
   readonly runtime: SandboxRuntime;
+  /** The state of a running sandbox after a freeze. */
+  readonly frozen: 'frozen' | 'running';
   readonly start: (launch: SandboxLaunch) => Promise<ObservedSandbox>;
   readonly resume: (launch: SandboxLaunch) => Promise<ObservedSandbox>;
   /** Starts the program, and waits until it has begun. */
@@ -79,30 +85,54 @@ export interface SandboxRuntimeStage extends SandboxRuntimeHarness {
   readonly countsOn: (id: string) => Promise<void>;
 }
 
-/** Cases with `can share` do not need their sandbox for themselves. They leave it running. */
-export type StageCase = readonly [name: string, run: (stage: SandboxRuntimeStage) => Promise<void>, sandbox?: 'can share'];
+type Condition = 'if it freezes' | 'if it cannot freeze' | 'if it limits resources' | 'if it isolates';
 
-/** Turns cases that need a stage into contract cases. Each case gets its own harness, by default also those that can share a sandbox. */
+const conditions: Readonly<Record<Condition, (traits: SandboxRuntimeTraits) => boolean>> = {
+  'if it freezes': ({ freeze }) => freeze,
+  'if it cannot freeze': ({ freeze }) => !freeze,
+  'if it limits resources': ({ ignores }) => !ignores.includes('resources'),
+  'if it isolates': ({ ignores }) => !ignores.includes('isolation'),
+};
+
+/**
+ * Cases with `can share` do not need their sandbox for themselves. They leave it running. Cases with a condition apply only to some
+ * runtimes.
+ */
+export type StageCase = readonly [
+  name: string, run: (stage: SandboxRuntimeStage) => Promise<void>, ...tags: readonly ('can share' | Condition)[],
+];
+
+/** The states of a sandbox to run one case in, with the condition of each. */
+export const statesToTry: readonly (readonly [state: 'running' | 'frozen' | 'stopped', ...conditions: readonly Condition[]])[] =
+  [['running'], ['frozen', 'if it freezes'], ['stopped']];
+
+/**
+ * Turns the cases that apply into contract cases. Each case gets its own harness, by default also those that can share a sandbox.
+ */
 export function stageCases(
-  createHarness: () => Promise<SandboxRuntimeHarness>, cases: readonly StageCase[], createSharing = createHarness,
+  createHarness: () => Promise<SandboxRuntimeHarness>, traits: SandboxRuntimeTraits, cases: readonly StageCase[],
+  createSharing = createHarness,
 ): ContractCase[] {
-  return cases.map(([name, run, sandbox]) => ({
+  const applying = cases.filter(([, , ...tags]) => tags.every((tag) => tag === 'can share' || conditions[tag](traits)));
+  return applying.map(([name, run, ...tags]) => ({
     name,
     async run() {
-      const harness = await (sandbox === 'can share' ? createSharing() : createHarness());
-      await runAndClose(async () => run(createStage(harness, await harness.open())), harness.close);
+      const harness = await (tags.includes('can share') ? createSharing() : createHarness());
+      await runAndClose(async () => run(createStage(harness, traits, await harness.open())), harness.close);
     },
   }));
 }
 
-function createStage(harness: SandboxRuntimeHarness, runtime: SandboxRuntime): SandboxRuntimeStage {
+function createStage(harness: SandboxRuntimeHarness, traits: SandboxRuntimeTraits, runtime: SandboxRuntime): SandboxRuntimeStage {
   let shared: Promise<SandboxLaunch> | undefined;
   const start = (launch: SandboxLaunch): Promise<ObservedSandbox> => runtime.start(launch, () => {}, neverAborts);
   const count = async (id: string): Promise<number> => Number((await harness.readFile(id, 'count')) ?? '0');
   const runs = async (id: string): Promise<number> => ((await harness.readFile(id, 'runs')) ?? '').split('\n').length - 1;
   return {
     ...harness,
+    traits,
     runtime,
+    frozen: traits.freeze ? 'frozen' : 'running',
     start,
     resume: (launch) => runtime.resume(launch, neverAborts),
     async begun(program) {

@@ -111,7 +111,6 @@ export const logCases: readonly StageCase[] = [
     'reads the log of a frozen sandbox, and follows it after a resume',
     async (stage) => {
       const { runtime, begun, resume, count } = stage;
-      if (!runtime.capabilities.freeze) return;
       const sandbox = await begun('says');
       await counted(stage, sandbox.id, 5);
       await freeze(runtime, sandbox.id);
@@ -125,6 +124,7 @@ export const logCases: readonly StageCase[] = [
       await runtime.stop(sandbox.id);
       await withTimeout('the log ends after the stop', reader.over);
     },
+    'if it freezes',
   ],
   [
     'keeps the logs of earlier runs, and follows only the current run',

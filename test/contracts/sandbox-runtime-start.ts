@@ -13,8 +13,10 @@ function withSpec(launch: SandboxLaunch, changes: Partial<SandboxSpec>): Sandbox
 
 export const startCases: readonly StageCase[] = [
   [
-    'reports its health in one line',
-    async ({ runtime }) => {
+    'reports its health in one line, and has the declared traits',
+    async ({ runtime, traits }) => {
+      assert.equal(runtime.capabilities.freeze, traits.freeze, 'the trait freeze is the capability of the runtime');
+      assert.deepEqual(runtime.ignores.toSorted(), traits.ignores.toSorted(), 'the trait ignores is that of the runtime');
       const { ok, detail } = await runtime.check();
       assert.equal(ok, true, detail);
       assert.doesNotMatch(detail, /\n/);
@@ -86,26 +88,26 @@ export const startCases: readonly StageCase[] = [
     },
   ],
   [
-    'limits the number of open files, unless it declares that it ignores resources',
+    'limits the number of open files',
     async ({ runtime, launch, start, commands }) => {
-      if (runtime.ignores.includes('resources')) return;
       const { spec } = launch('counts');
       const sandbox = withSpec(launch('counts'), { resources: { ...spec.resources, openFiles: 77 } });
       await start(sandbox);
       const { stdout } = await runtime.execute(sandbox.id, { command: commands['counts open files'] }, neverAborts);
-      assert.equal((await text(stdout)).trim(), '77', `ignores is [${runtime.ignores.join()}], without resources`);
+      assert.equal((await text(stdout)).trim(), '77', 'ignores does not contain resources, and the limit has no effect');
     },
+    'if it limits resources',
   ],
   [
-    'makes the root read-only, unless it declares that it ignores isolation',
+    'makes the root read-only',
     async ({ runtime, launch, start, commands }) => {
-      if (runtime.ignores.includes('isolation')) return;
       const { spec } = launch('counts');
       const sandbox = withSpec(launch('counts'), { isolation: { ...spec.isolation, readOnlyRoot: true } });
       await start(sandbox);
       const { exited } = await runtime.execute(sandbox.id, { command: commands['writes to the root'] }, neverAborts);
-      assert.notEqual(await exited, 0, `ignores is [${runtime.ignores.join()}], without isolation`);
+      assert.notEqual(await exited, 0, 'ignores does not contain isolation, and a command writes to the root');
     },
+    'if it isolates',
   ],
   [
     'does nothing if a running sandbox is started again',
@@ -119,11 +121,10 @@ export const startCases: readonly StageCase[] = [
   ],
   [
     'leaves a frozen or stopped sandbox unchanged if it is started again',
-    async ({ runtime, start, begun, runs }) => {
-      if (!runtime.capabilities.freeze) return;
+    async ({ runtime, frozen, start, begun, runs }) => {
       const sandbox = await begun('counts');
       await freeze(runtime, sandbox.id);
-      assert.equal((await start(sandbox)).state, 'frozen');
+      assert.equal((await start(sandbox)).state, frozen);
       await runtime.stop(sandbox.id);
       assert.equal((await start(sandbox)).state, 'stopped');
       assert.equal(await runs(sandbox.id), 1);
@@ -196,7 +197,6 @@ export const startCases: readonly StageCase[] = [
   [
     'serves an exposed port before and after a freeze and a stop, unless its ports are simulated',
     async (stage) => {
-      if (!stage.runtime.capabilities.freeze) return;
       const { runtime, resume, begun, traits } = stage;
       const sandbox = await begun('serves');
       const { exposedUrls } = await runtime.inspect(sandbox.id);

@@ -18,7 +18,6 @@ export const survivalCases: readonly StageCase[] = [
   [
     'finds every sandbox of an earlier runtime in the same state',
     async ({ runtime, open, begun, start, launch }) => {
-      if (!runtime.capabilities.freeze) return;
       const running = await begun('counts');
       const frozen = await begun('counts');
       const stopped = await begun('counts');
@@ -39,8 +38,7 @@ export const survivalCases: readonly StageCase[] = [
   ],
   [
     'manages the sandboxes of an earlier runtime',
-    async ({ runtime, open, begun, runs, countsOn, leftovers }) => {
-      if (!runtime.capabilities.freeze) return;
+    async ({ runtime, frozen, open, begun, runs, countsOn, leftovers }) => {
       const first = await begun('counts');
       const second = await begun('counts');
       const third = await begun('counts');
@@ -57,7 +55,7 @@ export const survivalCases: readonly StageCase[] = [
       assert.equal(await runs(first.id), 1);
       assert.equal(await runs(second.id), 1);
       assert.equal(await runs(third.id), 2);
-      assert.equal((await freeze(reopened, first.id)).state, 'frozen');
+      assert.equal((await freeze(reopened, first.id)).state, frozen);
       assert.equal((await reopened.stop(second.id)).state, 'stopped');
       for (const { id } of [first, second, third]) {
         await reopened.remove(id);
@@ -69,7 +67,6 @@ export const survivalCases: readonly StageCase[] = [
   [
     'detects sandboxes that were killed while no runtime was open',
     async ({ runtime, open, begun, crash }) => {
-      if (!runtime.capabilities.freeze) return;
       const running = await begun('counts');
       const frozen = await begun('counts');
       await freeze(runtime, frozen.id);

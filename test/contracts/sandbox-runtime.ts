@@ -6,7 +6,7 @@ import { fileBreakCases } from './sandbox-file-breaks.ts';
 import { filePathCases } from './sandbox-file-paths.ts';
 import { sandboxFileCases } from './sandbox-files.ts';
 import { fileCases } from './sandbox-runtime-files.ts';
-import { stageCases, type SandboxRuntimeHarness } from './sandbox-runtime-harness.ts';
+import { stageCases, type SandboxRuntimeHarness, type SandboxRuntimeTraits } from './sandbox-runtime-harness.ts';
 import { logCases } from './sandbox-runtime-logs.ts';
 import { overlapCases } from './sandbox-runtime-overlaps.ts';
 import { pauseCases } from './sandbox-runtime-pauses.ts';
@@ -27,7 +27,7 @@ export const processCases = [
  * `createSharing` creates the harness of the cases that can share one.
  */
 export function sandboxRuntimeContract(
-  createHarness: () => Promise<SandboxRuntimeHarness>, createSharing = createHarness,
+  createHarness: () => Promise<SandboxRuntimeHarness>, traits: SandboxRuntimeTraits, createSharing = createHarness,
 ): ContractCase[] {
   const cases = [
     ...startCases,
@@ -39,5 +39,5 @@ export function sandboxRuntimeContract(
     ...filePathCases,
     ...logCases,
   ];
-  return stageCases(createHarness, cases, createSharing);
+  return stageCases(createHarness, traits, cases, createSharing);
 }

@@ -2,22 +2,25 @@ import { afterAll, test } from 'vitest';
 import type { SandboxLaunch } from '../../../../src/ports/sandbox-runtime.ts';
 import { shellCommands } from '../../../contracts/sandbox-runtime-commands.ts';
 import { sandboxRuntimeContract } from '../../../contracts/sandbox-runtime.ts';
-import { eventually, type SandboxRuntimeHarness } from '../../../contracts/sandbox-runtime-harness.ts';
+import { eventually, type SandboxRuntimeHarness, type SandboxRuntimeTraits } from '../../../contracts/sandbox-runtime-harness.ts';
 import { describeWithDocker } from '../../../support/docker.ts';
 import { createEngine, type Engine } from './engine.ts';
 import { launchOf, programs } from './programs.ts';
 
+const traits: SandboxRuntimeTraits = {
+  freeze: true,
+  ignores: [],
+  missingCommand: 'stopped',
+  exitCode: 'known',
+  ports: 'served',
+  outsideKill: 'notified',
+  outsideKillAfterReopening: 'notified',
+  killWhileFrozen: 'on resume',
+  logs: 'UTF-8',
+};
+
 function harnessOf(engine: Engine): SandboxRuntimeHarness {
   return {
-    traits: {
-      missingCommand: 'stopped',
-      exitCode: 'known',
-      ports: 'served',
-      outsideKill: 'notified',
-      outsideKillAfterReopening: 'notified',
-      killWhileFrozen: 'on resume',
-      logs: 'UTF-8',
-    },
     open: async () => engine.open(),
     commands: shellCommands,
     launch: (program) => launchOf(programs[program]),
@@ -42,6 +45,6 @@ describeWithDocker('Sandbox runtime contract: Docker', () => {
     await sharing.ask(launch.id, 'find /workspace -mindepth 1 -maxdepth 1 ! -name runs ! -name "count*" -exec rm -rf {} +');
     return launch;
   };
-  const contract = sandboxRuntimeContract(async () => harnessOf(engine), async () => ({ ...harnessOf(sharing), shared }));
-  for (const contractCase of contract) test(contractCase.name, () => contractCase.run());
+  const contract = sandboxRuntimeContract(async () => harnessOf(engine), traits, async () => ({ ...harnessOf(sharing), shared }));
+  for (const { name, run } of contract) test(name, run);
 });

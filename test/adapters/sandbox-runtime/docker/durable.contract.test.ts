@@ -1,6 +1,6 @@
 import { afterAll, test } from 'vitest';
 import {
-  executionCases, executionCommands, type ExecutionsCase, type SandboxExecutionsHarness,
+  executionCases, executionCommands, type ExecutionsCase, type SandboxExecutionsHarness, type SandboxExecutionsTraits,
 } from '../../../contracts/sandbox-executions-harness.ts';
 import { basicCases, sandboxExecutionsContract } from '../../../contracts/sandbox-executions.ts';
 import { slowReaderCases } from '../../../contracts/sandbox-executions-slow-readers.ts';
@@ -55,12 +55,11 @@ for (const { name, changes, program = shell('exec sleep 100000'), durable = true
     afterAll(() => engine.close());
     const shared = engine.share(launch);
     const createHarness = async (): Promise<SandboxExecutionsHarness> => ({
-      traits: { durable, terminals },
       open: async () => engine.open(),
       launch,
       shared,
       commands: executionCommands,
-      ...(durable && { folder: () => '/tmp/.skep-executions' }),
+      folder: () => '/tmp/.skep-executions',
       // A volume is not in the layer of the container.
       readFile: async (id, file) =>
         changes.isolation?.readOnlyRoot === true
@@ -68,7 +67,8 @@ for (const { name, changes, program = shell('exec sleep 100000'), durable = true
           : engine.readFile(id, `/workspace/${file}`),
       close: engine.clear,
     });
-    const contract = cases === undefined ? sandboxExecutionsContract(createHarness) : executionCases(createHarness, cases);
-    for (const contractCase of contract) test(contractCase.name, () => contractCase.run());
+    const traits: SandboxExecutionsTraits = { freeze: true, durable, terminals, folder: durable ? 'visible' : 'hidden' };
+    const contract = cases === undefined ? sandboxExecutionsContract(createHarness, traits) : executionCases(createHarness, traits, cases);
+    for (const { name, run } of contract) test(name, run);
   });
 }

@@ -1,16 +1,17 @@
 import { join } from 'node:path';
 import { describe, test } from 'vitest';
-import { executionCommands, type SandboxExecutionsHarness } from '../../../contracts/sandbox-executions-harness.ts';
+import { executionCommands, type SandboxExecutionsHarness, type SandboxExecutionsTraits } from '../../../contracts/sandbox-executions-harness.ts';
 import { sandboxExecutionsContract } from '../../../contracts/sandbox-executions.ts';
 import { shell } from '../../../support/sandbox-programs.ts';
 import { createHost } from './host.ts';
 import { launchOf } from './programs.ts';
 
+const traits: SandboxExecutionsTraits = { freeze: true, durable: true, terminals: 'durable', folder: 'visible' };
+
 async function createHarness(): Promise<SandboxExecutionsHarness> {
   const host = await createHost();
   return {
     ...host,
-    traits: { durable: true, terminals: 'durable' },
     open: async () => host.open(),
     launch: () => launchOf(shell('exec sleep 100000')),
     commands: executionCommands,
@@ -19,5 +20,5 @@ async function createHarness(): Promise<SandboxExecutionsHarness> {
 }
 
 describe('Executions contract: process', () => {
-  for (const contractCase of sandboxExecutionsContract(createHarness)) test(contractCase.name, () => contractCase.run());
+  for (const { name, run } of sandboxExecutionsContract(createHarness, traits)) test(name, run);
 });
