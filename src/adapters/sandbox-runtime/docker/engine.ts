@@ -1,5 +1,4 @@
 import { IncomingMessage } from 'node:http';
-import { addAbortSignal } from 'node:stream';
 import type Docker from 'dockerode';
 import { z } from 'zod';
 import { dnsLabel } from '../../../domain/dns-label.ts';
@@ -165,11 +164,12 @@ export function whyUnreachable(error: unknown): string {
   return code === '' ? 'the connection to its engine failed' : `the connection to its engine failed (${code})`;
 }
 
-/** Returns the engine's response as a stream, until the signal fires. dockerode's types declare too little of it. */
+/** Returns the engine's response as a stream, which fails with the reason of a fired signal. dockerode's types declare too little of it. */
 export function streamed(response: unknown, signal: AbortSignal): IncomingMessage {
   if (!(response instanceof IncomingMessage)) throw new TypeError('the client returned no HTTP stream');
   // A stream without a reader must not throw an unhandled error.
-  return addAbortSignal(signal, response.on('error', () => {}));
+  const aborting = onAbort(signal, () => response.destroy(signal.reason));
+  return response.on('error', () => {}).once('close', () => aborting[Symbol.dispose]());
 }
 
 /** Yields the lines of a stream. Throws if the stream is cut. */
