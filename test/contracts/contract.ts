@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { isFailure } from '../../src/domain/failure.ts';
+import { type FailureCode, isFailure, isFailureOf } from '../../src/domain/failure.ts';
 
 /**
  * A requirement for every adapter of a port. Suites are lists of cases and use no test framework, so that the author of an
@@ -51,6 +51,16 @@ export async function withTimeout<T>(what: string, waited: Promise<T>): Promise<
 export async function assertFails(call: Promise<unknown>, accepts: (error: unknown) => boolean, expected: string): Promise<void> {
   const result = await call.then(() => 'it succeeds', (error: unknown) => (accepts(error) ? null : `it fails with ${textOf(error)}`));
   if (result !== null) throw new assert.AssertionError({ message: `${expected}, but ${result}` });
+}
+
+/** Waits for the call to fail with this code. `what` names the call if it is one of several. */
+export async function assertFailure(call: Promise<unknown>, code: FailureCode, what = 'the call'): Promise<void> {
+  await assertFails(call, (error) => isFailureOf(error, code), `${what} fails with ${code}`);
+}
+
+/** Waits for the call to reject with this error, for example the reason of its signal. */
+export async function assertRejects(call: Promise<unknown>, reason: Error, what = 'the call'): Promise<void> {
+  await assertFails(call, (error) => error === reason, `${what} rejects with the error "${reason.message}"`);
 }
 
 function textOf(error: unknown): string {

@@ -32,10 +32,11 @@ export interface SandboxExecutionsTraits {
  * - `sleeps`: writes `ready\n` to its standard output, and does not end by itself.
  * - `beats`: writes `ready\n` to its standard output, and a growing number to the file `beat`, by a child in its own session.
  * - `shows its terminal`: writes the rows and columns of its terminal as a line, at the beginning and after each change.
+ * - `tells`: writes the value of the variable `EXTRA` to its standard output, as a line, and the line `here` to the file `where`.
  * - `missing`: the command does not exist. `ends itself`: sends SIGTERM to itself.
  */
 export type ExecutionCommand =
-  | 'copies' | 'speaks' | 'numbers' | 'floods' | 'sleeps' | 'beats' | 'shows its terminal' | 'missing' | 'ends itself';
+  | 'copies' | 'speaks' | 'numbers' | 'floods' | 'sleeps' | 'beats' | 'shows its terminal' | 'tells' | 'missing' | 'ends itself';
 
 /** More bytes than any runtime keeps. */
 export const floodBytes = 160 << 20;
@@ -68,6 +69,7 @@ export const executionCommands: Readonly<Record<ExecutionCommand, readonly strin
   sleeps: ['sh', '-c', 'echo ready; exec sleep 100000'],
   beats: ['sh', '-c', `if command -v setsid >/dev/null; then setsid sh -c '${beating}' & else sh -c '${beating}' & fi; echo ready; wait`],
   'shows its terminal': ['sh', '-c', "trap 'stty size' WINCH; stty size; while :; do sleep 0.02; done"],
+  tells: ['sh', '-c', 'printf "%s\\n" "$EXTRA"; echo here > where'],
   missing: ['no-such-program-anywhere'],
   'ends itself': ['sh', '-c', 'kill -TERM $$; sleep 1000'],
 };

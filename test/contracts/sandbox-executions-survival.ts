@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { neverAborts } from '../../src/ports/abort-signals.ts';
+import { assertFailure } from './contract.ts';
 import { checkNumbered, type ExecutionsCase, numberedBytes, opened, startBeating } from './sandbox-executions-harness.ts';
-import { isFailing } from './sandbox-runtime-beats.ts';
 import { eventually, freeze } from './sandbox-runtime-harness.ts';
 
 /** What continues, and what ends, after the end of the process that started a command. */
@@ -35,9 +35,9 @@ export const survivalCases: readonly ExecutionsCase[] = [
       const [ended, same] = await Promise.all([first.ended(), second.ended()]);
       assert.deepEqual([ended.status, ended.exitCode, same.exitCode], ['exited', 0, 0]);
       assert.deepEqual([await first.rest(), await second.rest(4)], ['one two three', 'two three']);
-      await assert.rejects(second.write('more'), isFailing('input_closed'));
+      await assertFailure(second.write('more'), 'input_closed');
       await second.remove();
-      await assert.rejects(second.state(), isFailing('execution_not_found'));
+      await assertFailure(second.state(), 'execution_not_found');
     },
   ],
   [
@@ -100,7 +100,7 @@ export const survivalCases: readonly ExecutionsCase[] = [
       await later.write(lines.slice(written));
       assert.equal(seen + await later.read(lines.length - seen.length), lines);
       await later.execution.kill();
-      await assert.rejects(next.executions.state(sandboxId, first.id), isFailing('execution_not_found'));
+      await assertFailure(next.executions.state(sandboxId, first.id), 'execution_not_found');
     },
   ],
   [
@@ -136,7 +136,7 @@ export const survivalCases: readonly ExecutionsCase[] = [
       const execution = await startBeating(stage);
       await freeze(runtime, sandboxId);
       await execution.remove();
-      await assert.rejects(execution.by(await open()).state(), isFailing('execution_not_found'));
+      await assertFailure(execution.by(await open()).state(), 'execution_not_found');
       await runtime.resume(launched, neverAborts);
       let last = await readFile(sandboxId, 'beat');
       await eventually('the command has ended', async () => {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { isFailureOf } from '../../src/domain/failure.ts';
+import { assertFailure } from './contract.ts';
 import { type ExecutionsCase, type ExecutionsStage, startBeating } from './sandbox-executions-harness.ts';
-import { isFailing } from './sandbox-runtime-beats.ts';
 import { eventually, freeze } from './sandbox-runtime-harness.ts';
 
 /** Runs a script in the folder of an execution in the sandbox. */
@@ -48,7 +48,7 @@ export const tamperedCases: readonly ExecutionsCase[] = [
       await other.resize(80, 24);
       await other.signal('SIGTERM');
       await other.remove();
-      await assert.rejects(other.state(), isFailing('execution_not_found'));
+      await assertFailure(other.state(), 'execution_not_found');
     },
   ],
   [
@@ -66,7 +66,7 @@ export const tamperedCases: readonly ExecutionsCase[] = [
       const lost = (error: unknown): boolean => isFailureOf(error, 'output_dropped') && error.context.oldest === stdout.end;
       await assert.rejects(other.rest(), lost);
       await assert.rejects(other.rest(stdout.end), lost);
-      await assert.rejects(other.rest(0, 'stderr'), isFailing('output_dropped'));
+      await assertFailure(other.rest(0, 'stderr'), 'output_dropped');
     },
   ],
   [

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
+import { assertFailure } from './contract.ts';
 import { type Execution, type ExecutionsCase } from './sandbox-executions-harness.ts';
-import { isFailing } from './sandbox-runtime-beats.ts';
 
 const tty = { cols: 91, rows: 23 };
 
@@ -26,7 +26,7 @@ export const terminalCases: readonly ExecutionsCase[] = [
   [
     'refuses a command in a terminal',
     async ({ start }) => {
-      await assert.rejects(start('shows its terminal', { tty, stdin: true }), isFailing('invalid_request'));
+      await assertFailure(start('shows its terminal', { tty, stdin: true }), 'invalid_request');
     },
     'if terminals are refused',
   ],

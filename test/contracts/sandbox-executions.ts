@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { isFailureOf } from '../../src/domain/failure.ts';
 import { neverAborts } from '../../src/ports/abort-signals.ts';
-import type { ContractCase } from './contract.ts';
+import { assertFailure, assertRejects, type ContractCase } from './contract.ts';
 import {
   executionCases, checkNumbered, type ExecutionsCase, numberedBytes, type SandboxExecutionsHarness, type SandboxExecutionsTraits, startBeating,
 } from './sandbox-executions-harness.ts';
@@ -10,7 +10,6 @@ import { slowReaderCases } from './sandbox-executions-slow-readers.ts';
 import { survivalCases } from './sandbox-executions-survival.ts';
 import { tamperedCases } from './sandbox-executions-tampered.ts';
 import { terminalCases } from './sandbox-executions-terminals.ts';
-import { isFailing } from './sandbox-runtime-beats.ts';
 import { eventually, freeze } from './sandbox-runtime-harness.ts';
 
 const falseIfNotRunning = (error: unknown): false => {
@@ -48,6 +47,36 @@ export const basicCases: readonly ExecutionsCase[] = [
     },
   ],
   [
+    "runs a command with the request's variables in the requested directory",
+    async ({ start, openCommand, runtime, launched, sandboxId, readFile }) => {
+      const requestIn = async (name: string) => {
+        const workingDir = `${launched.spec.workingDir}/${name}`;
+        await runtime.files.makeDirectory(sandboxId, workingDir, neverAborts);
+        return { env: { EXTRA: `two words = "${name}"` }, workingDir };
+      };
+      const started = await start('tells', await requestIn('started'));
+      assert.equal(await started.rest(), 'two words = "started"\n');
+      await started.ended();
+      const { execution, read } = await openCommand('tells', await requestIn('opened'));
+      assert.equal(await read(100), 'two words = "opened"\n');
+      await execution.exited;
+      for (const name of ['started', 'opened']) assert.equal(await readFile(sandboxId, `${name}/where`), 'here\n', name);
+    },
+  ],
+  [
+    'stops waiting for the end of a command if the signal fires',
+    async ({ start, runtime, sandboxId }) => {
+      const execution = await start('sleeps');
+      const reason = new Error('no longer wanted');
+      const controller = new AbortController();
+      const waits = [AbortSignal.abort(reason), controller.signal].map((signal) => runtime.executions.ended(sandboxId, execution.id, signal));
+      const rejected = waits.map((wait, index) => assertRejects(wait, reason, ['ended', 'ended, after it was called'][index]));
+      controller.abort(reason);
+      await execution.signal('SIGKILL');
+      await Promise.all(rejected);
+    },
+  ],
+  [
     "writes to stderr why a command can't be started",
     async ({ start, commands }) => {
       const requests = [
@@ -60,7 +89,7 @@ export const basicCases: readonly ExecutionsCase[] = [
         assert.notEqual(reason?.code, 'execution_attached');
         assert.match(await execution.rest(0, 'stderr'), why);
       }
-      await assert.rejects(start('speaks', { workingDir: 'relative' }), isFailing('invalid_request'));
+      await assertFailure(start('speaks', { workingDir: 'relative' }), 'invalid_request');
     },
   ],
   [
@@ -81,7 +110,7 @@ export const basicCases: readonly ExecutionsCase[] = [
         assert.equal((await execution.ended()).exitCode, traits.durable ? 128 + 15 : 128 + 9);
       }
       const execution = await start('sleeps');
-      await assert.rejects(execution.signal('SIGNONE'), isFailing('invalid_request'));
+      await assertFailure(execution.signal('SIGNONE'), 'invalid_request');
     },
   ],
   [
@@ -94,10 +123,10 @@ export const basicCases: readonly ExecutionsCase[] = [
       await execution.write(bytes.subarray(100_001), true);
       assert.ok(Buffer.from(await copied, 'latin1').equals(Buffer.from(bytes)));
       assert.equal((await execution.ended()).exitCode, 0);
-      await assert.rejects(execution.write('more'), isFailing('input_closed'));
+      await assertFailure(execution.write('more'), 'input_closed');
       const closed = await start('copies');
       assert.equal((await closed.ended()).exitCode, 0);
-      await assert.rejects(closed.write('more'), isFailing('input_closed'));
+      await assertFailure(closed.write('more'), 'input_closed');
     },
   ],
   [
@@ -124,16 +153,16 @@ export const basicCases: readonly ExecutionsCase[] = [
     'fails with execution_not_found for an unknown or removed execution',
     async ({ start, runtime, sandboxId, launch }) => {
       const { executions } = runtime;
-      await assert.rejects(executions.state(sandboxId, 'exec-none'), isFailing('execution_not_found'));
-      await assert.rejects(executions.state(launch().id, 'exec-none'), isFailing('sandbox_not_found'));
+      await assertFailure(executions.state(sandboxId, 'exec-none'), 'execution_not_found');
+      await assertFailure(executions.state(launch().id, 'exec-none'), 'sandbox_not_found');
       const request = { stream: 'stdout', after: 0, follow: false } as const;
-      await assert.rejects(executions.output(sandboxId, 'exec-none', request, neverAborts), isFailing('execution_not_found'));
+      await assertFailure(executions.output(sandboxId, 'exec-none', request, neverAborts), 'execution_not_found');
       await executions.remove(sandboxId, 'exec-none');
       const execution = await start('speaks');
       await execution.ended();
       await execution.remove();
       await execution.remove();
-      await assert.rejects(execution.state(), isFailing('execution_not_found'));
+      await assertFailure(execution.state(), 'execution_not_found');
     },
   ],
   [
@@ -157,8 +186,8 @@ export const basicCases: readonly ExecutionsCase[] = [
       await execution.some(1 + random(numberedBytes / 2));
       await freeze(runtime, sandboxId);
       assert.equal((await execution.state()).durable, traits.durable);
-      await assert.rejects(copying.write('more'), isFailing('sandbox_not_running'));
-      await assert.rejects(start('speaks'), isFailing('sandbox_not_running'));
+      await assertFailure(copying.write('more'), 'sandbox_not_running');
+      await assertFailure(start('speaks'), 'sandbox_not_running');
       assert.equal((await runtime.resume(launched, neverAborts)).state, 'running');
       checkNumbered(await reading);
       // An engine may handle the event of the freeze after the thaw. Then the sandbox seems frozen until the event of the thaw.

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join, posix } from 'node:path';
 import { isFailure } from '../../src/domain/failure.ts';
 import { neverAborts } from '../../src/ports/abort-signals.ts';
+import { assertFailure } from './contract.ts';
 import { filesOf } from './sandbox-files.ts';
-import { isFailing } from './sandbox-runtime-beats.ts';
 import type { SandboxRuntimeStage, StageCase } from './sandbox-runtime-harness.ts';
 import { finish, readTar, tarOf } from './sandbox-runtime-streams.ts';
 
@@ -40,8 +40,8 @@ export const filePathCases: readonly StageCase[] = [
       assert.deepEqual(new Map((await files.list('dir')).map(({ path, target }) => [path, target])), new Map([
         [files.at('dir/file'), null], [files.at('dir/up'), '../link'],
       ]));
-      for (const name of ['loop', 'loop/file']) await assert.rejects(files.read(name), isFailing('file_not_found'), name);
-      await assert.rejects(files.write('loop', 'content'), isFailing('file_not_found'));
+      for (const name of ['loop', 'loop/file']) await assertFailure(files.read(name), 'file_not_found', name);
+      await assertFailure(files.write('loop', 'content'), 'file_not_found');
       await files.write('dir/up', 'through\n');
       assert.equal(await files.text('real/file'), 'through\n');
       assert.equal((await files.stat('link')).type, 'symlink');
@@ -65,7 +65,7 @@ export const filePathCases: readonly StageCase[] = [
       const found = await readTar(await runtime.getFiles(sandbox.id, files.at('given'), neverAborts));
       assert.deepEqual([...found].map(([name, { content }]) => [name, content.toString()]), [['given', ''], ['given/bad\uFFFDutf', 'work']]);
       await files.remove('given', true);
-      await assert.rejects(files.stat('given'), isFailing('file_not_found'));
+      await assertFailure(files.stat('given'), 'file_not_found');
     },
     'can share',
   ],
@@ -95,19 +95,19 @@ export const filePathCases: readonly StageCase[] = [
         () => files.make('dir/file'), () => files.write('dir/file/below', 'y'), () => files.stat('dir/file/below'),
         () => files.make('dir/file/below'),
       ];
-      for (const attempt of wrong) await assert.rejects(attempt(), isFailing('wrong_file_type'), String(attempt));
+      for (const attempt of wrong) await assertFailure(attempt(), 'wrong_file_type', String(attempt));
       for (const attempt of [() => files.read('no'), () => files.list('no'), () => files.stat('no/thing'), () => files.remove('no')]) {
-        await assert.rejects(attempt(), isFailing('file_not_found'), String(attempt));
+        await assertFailure(attempt(), 'file_not_found', String(attempt));
       }
       const { runtime: { files: port } } = stage;
       for (const path of ['relative', '', '/a/../b', '/nul\0', `/${'x/'.repeat(3000)}`, `/${'ä'.repeat(128)}`]) {
-        await assert.rejects(port.stat(sandbox.id, path, true, neverAborts), isFailing('invalid_request'), path);
-        await assert.rejects(port.write(sandbox.id, path, ReadableStream.from([]), {}, neverAborts), isFailing('invalid_request'), path);
+        await assertFailure(port.stat(sandbox.id, path, true, neverAborts), 'invalid_request', path);
+        await assertFailure(port.write(sandbox.id, path, ReadableStream.from([]), {}, neverAborts), 'invalid_request', path);
       }
-      await assert.rejects(port.remove(sandbox.id, '/', true, neverAborts), isFailing('invalid_request'));
+      await assertFailure(port.remove(sandbox.id, '/', true, neverAborts), 'invalid_request');
       const stranger = filesOf(stage, stage.launch('counts'));
       for (const attempt of [() => stranger.stat('x'), () => stranger.write('x', ''), () => stranger.list('.'), () => stranger.make('x')]) {
-        await assert.rejects(attempt(), isFailing('sandbox_not_found'), String(attempt));
+        await assertFailure(attempt(), 'sandbox_not_found', String(attempt));
       }
       assert.deepEqual(await files.names('dir'), ['file']);
     },

@@ -6,7 +6,7 @@ import type { FileEntry } from '../../src/domain/file-entry.ts';
 import { neverAborts } from '../../src/ports/abort-signals.ts';
 import type { ByteRange, FileVersion, WriteOptions } from '../../src/ports/sandbox-files.ts';
 import type { SandboxLaunch } from '../../src/ports/sandbox-runtime.ts';
-import { isFailing } from './sandbox-runtime-beats.ts';
+import { assertFailure, assertRejects } from './contract.ts';
 import { freeze, type SandboxRuntimeStage, type StageCase, statesToTry } from './sandbox-runtime-harness.ts';
 
 type Content = string | Uint8Array | AsyncIterable<Uint8Array>;
@@ -69,10 +69,10 @@ const states = statesToTry.map(([state, ...conditions]): StageCase => [
     assert.deepEqual(await files.names('new'), ['deep', 'empty']);
     assert.deepEqual(await files.names('new', 2), ['deep', 'deep/file', 'empty']);
     await files.remove('new/deep/file');
-    await assert.rejects(files.read('new/deep/file'), isFailing('file_not_found'));
+    await assertFailure(files.read('new/deep/file'), 'file_not_found');
     await files.remove('new', true);
-    await assert.rejects(files.stat('new'), isFailing('file_not_found'));
-    await assert.rejects(files.remove('new', true), isFailing('file_not_found'));
+    await assertFailure(files.stat('new'), 'file_not_found');
+    await assertFailure(files.remove('new', true), 'file_not_found');
 
     assert.equal((await stage.runtime.inspect(sandbox.id)).state, state);
     await stage.resume(sandbox);
@@ -101,7 +101,7 @@ export const sandboxFileCases: readonly StageCase[] = [
       assert.equal((await part('empty', 0, 10)).length, 0);
       assert.equal((await files.stat('empty')).size, 0);
       const thrown = new Error('no part suits');
-      await assert.rejects(files.read('binary', () => { throw thrown; }), (error) => error === thrown);
+      await assertRejects(files.read('binary', () => { throw thrown; }), thrown);
       assert.equal((await files.read('binary')).length, 70_000);
     },
     'can share',
@@ -117,13 +117,13 @@ export const sandboxFileCases: readonly StageCase[] = [
         },
       });
       const first = await writeOver(null, 'first');
-      await assert.rejects(writeOver(null, 'second'), (error) => error === refused);
+      await assertRejects(writeOver(null, 'second'), refused);
       await writeOver(first, 'second');
       const replacing = async function* replacing() {
         await files.write('guarded/file', 'other');
         yield Buffer.from('third');
       };
-      await assert.rejects(writeOver(await files.stat('guarded/file'), replacing()), (error) => error === refused);
+      await assertRejects(writeOver(await files.stat('guarded/file'), replacing()), refused);
       const found = await files.stat('guarded/file');
       const writers = await Promise.allSettled(['a', 'bb', 'ccc', 'dddd'].map((content) => writeOver(found, content)));
       assert.equal(writers.filter(({ status }) => status === 'fulfilled').length, 1);
@@ -141,8 +141,9 @@ export const sandboxFileCases: readonly StageCase[] = [
       await reader.cancel();
       const controller = new AbortController();
       const { content } = await stage.runtime.files.read(sandbox.id, files.at('big'), whole, controller.signal);
-      controller.abort(new Error('no longer wanted'));
-      if (stage.traits.ports === 'served') await assert.rejects(text(content));
+      const reason = new Error('no longer wanted');
+      controller.abort(reason);
+      await assertRejects(text(content), reason, 'the content');
       assert.equal((await files.read('big')).length, 40 * 256 * 1024);
     },
     'can share',
@@ -184,8 +185,8 @@ export const sandboxFileCases: readonly StageCase[] = [
       await files.move('made', 'from/made');
       assert.deepEqual(await files.names('from', 3), ['made', 'made/above', 'made/above/file']);
       await files.write('file', '');
-      await assert.rejects(files.move('file', 'from'), isFailing('wrong_file_type'));
-      await assert.rejects(files.move('nothing', 'else'), isFailing('file_not_found'));
+      await assertFailure(files.move('file', 'from'), 'wrong_file_type');
+      await assertFailure(files.move('nothing', 'else'), 'file_not_found');
       await stage.runtime.stop(sandbox.id);
       await files.move('file', 'other').catch((error: unknown) => assert.ok(isFailureOf(error, 'sandbox_not_running'), String(error)));
       assert.equal((await stage.runtime.inspect(sandbox.id)).state, 'stopped');

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { buffer, text } from 'node:stream/consumers';
 import { neverAborts } from '../../src/ports/abort-signals.ts';
-import { beating, isFailing } from './sandbox-runtime-beats.ts';
+import { assertFailure } from './contract.ts';
+import { beating } from './sandbox-runtime-beats.ts';
 import { freeze, type StageCase } from './sandbox-runtime-harness.ts';
 import { finish } from './sandbox-runtime-streams.ts';
 
@@ -35,16 +36,23 @@ export const executeCases: readonly StageCase[] = [
     'can share',
   ],
   [
-    'keeps stdout and stderr separate and in order',
-    async ({ runtime, begun, commands }) => {
+    'keeps stdout and stderr separate and in order, also for a reader that begins after the end',
+    async ({ runtime, begun, commands, countsOn }) => {
       const sandbox = await begun('counts');
+      const someTime = async (): Promise<void> => {
+        for (let times = 0; times < 10; times += 1) await countsOn(sandbox.id);
+      };
       const numbers = Array.from({ length: 500 }, (_, index) => index);
-      const execution = await runtime.execute(sandbox.id, { command: commands.alternates }, neverAborts);
-      assert.deepEqual(await finish(execution), {
-        out: numbers.map((number) => `out ${number}\n`).join(''),
-        err: numbers.map((number) => `err ${number}\n`).join(''),
-        code: 0,
-      });
+      for (const reader of ['quick', 'late']) {
+        const execution = await runtime.execute(sandbox.id, { command: commands.alternates }, neverAborts);
+        // The command may also wait for its reader.
+        if (reader === 'late') await Promise.race([execution.exited, someTime()]).then(someTime);
+        assert.deepEqual(await finish(execution), {
+          out: numbers.map((number) => `out ${number}\n`).join(''),
+          err: numbers.map((number) => `err ${number}\n`).join(''),
+          code: 0,
+        }, `for a ${reader} reader`);
+      }
     },
     'can share',
   ],
@@ -107,7 +115,7 @@ export const executeCases: readonly StageCase[] = [
         assert.match(err, why);
         assert.equal(out, '');
       }
-      await assert.rejects(runtime.execute(id, { command: commands.speaks, workingDir: 'relative' }, neverAborts), isFailing('invalid_request'));
+      await assertFailure(runtime.execute(id, { command: commands.speaks, workingDir: 'relative' }, neverAborts), 'invalid_request');
     },
     'can share',
   ],
@@ -166,12 +174,12 @@ export const executeCases: readonly StageCase[] = [
     'fails with sandbox_not_running or sandbox_not_found if the sandbox does not run',
     async ({ runtime, traits, begun, launch, commands }) => {
       const request = { command: commands.speaks };
-      await assert.rejects(runtime.execute(launch('counts').id, request, neverAborts), isFailing('sandbox_not_found'));
+      await assertFailure(runtime.execute(launch('counts').id, request, neverAborts), 'sandbox_not_found');
       const { id } = await begun('counts');
       await freeze(runtime, id);
-      if (traits.freeze) await assert.rejects(runtime.execute(id, request, neverAborts), isFailing('sandbox_not_running'));
+      if (traits.freeze) await assertFailure(runtime.execute(id, request, neverAborts), 'sandbox_not_running');
       await runtime.stop(id);
-      await assert.rejects(runtime.execute(id, request, neverAborts), isFailing('sandbox_not_running'));
+      await assertFailure(runtime.execute(id, request, neverAborts), 'sandbox_not_running');
     },
   ],
   [

@@ -4,7 +4,7 @@ import { neverAborts } from '../../src/ports/abort-signals.ts';
 import type { Execution } from '../../src/ports/sandbox-runtime.ts';
 import { assertOver, assertStill, beating, beatsOn } from './sandbox-runtime-beats.ts';
 import { eventually, freeze, type SandboxRuntimeStage, type StageCase } from './sandbox-runtime-harness.ts';
-import { decidedBy, withTimeout } from './contract.ts';
+import { assertRejects, decidedBy, withTimeout } from './contract.ts';
 
 const endings: readonly StageCase[] = (['stop', 'remove', 'crash'] as const).map((ending) => [
   `ends a running command on ${ending} of its sandbox`,
@@ -84,14 +84,11 @@ export const executionEndCases: readonly StageCase[] = [
       const { runtime, begun, commands } = stage;
       const sandbox = await begun('counts');
       const reason = new Error('no longer wanted');
-      await assert.rejects(
-        runtime.execute(sandbox.id, { command: commands.beats }, AbortSignal.abort(reason)),
-        (error) => error === reason,
-      );
+      await assertRejects(runtime.execute(sandbox.id, { command: commands.beats }, AbortSignal.abort(reason)), reason);
       const controller = new AbortController();
       const leaving = runtime.execute(sandbox.id, { command: commands.beats }, controller.signal);
       controller.abort(reason);
-      await assert.rejects(leaving, (error) => error === reason);
+      await assertRejects(leaving, reason);
       await runtime.close();
       await assertStill({ ...stage, ...(await reopened(stage)) }, sandbox.id);
     },

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { buffer } from 'node:stream/consumers';
 import { neverAborts } from '../../src/ports/abort-signals.ts';
 import type { SandboxLaunch } from '../../src/ports/sandbox-runtime.ts';
+import { assertFailure, assertRejects } from './contract.ts';
 import { into } from './sandbox-files.ts';
-import { isFailing } from './sandbox-runtime-beats.ts';
 import { hostileArchives } from './sandbox-runtime-hostile.ts';
 import { type SandboxRuntimeStage, type StageCase, statesToTry } from './sandbox-runtime-harness.ts';
 import { finish, readTar, tarOf, type TarItem } from './sandbox-runtime-streams.ts';
@@ -152,7 +152,7 @@ export const fileCases: readonly StageCase[] = [
       for (const [index, [what, items]] of hostileArchives.entries()) {
         const directory = `${spec.workingDir}/given-${index}`;
         await runtime.putFiles(id, directory, tarOf(surroundings), neverAborts);
-        await assert.rejects(runtime.putFiles(id, directory, tarOf(items), neverAborts), isFailing('invalid_request'), what);
+        await assertFailure(runtime.putFiles(id, directory, tarOf(items), neverAborts), 'invalid_request', what);
         const outside = await readTar(await runtime.getFiles(id, `${spec.workingDir}/outside`, neverAborts));
         assert.deepEqual([...outside.keys()].toSorted(), ['outside', 'outside/secret'], what);
         assert.equal(outside.get('outside/secret')?.content.toString(), 'kept\n', what);
@@ -169,7 +169,7 @@ export const fileCases: readonly StageCase[] = [
       const whole = await buffer(tarOf(tree));
       for (const bytes of [new Uint8Array(5_000).fill(7), whole.subarray(0, whole.length - 40_000)]) {
         const archive = ReadableStream.from<Uint8Array>([bytes]);
-        await assert.rejects(stage.runtime.putFiles(sandbox.id, directoryOf(sandbox), archive, neverAborts), isFailing('invalid_request'));
+        await assertFailure(stage.runtime.putFiles(sandbox.id, directoryOf(sandbox), archive, neverAborts), 'invalid_request');
       }
     },
     'can share',
@@ -180,12 +180,12 @@ export const fileCases: readonly StageCase[] = [
       const sandbox = await begun('counts');
       const stranger = launch('counts');
       for (const path of ['relative', '', '/a/../b', '/nul\0']) {
-        await assert.rejects(runtime.putFiles(sandbox.id, path, tarOf([]), neverAborts), isFailing('invalid_request'));
-        await assert.rejects(runtime.getFiles(sandbox.id, path, neverAborts), isFailing('invalid_request'));
+        await assertFailure(runtime.putFiles(sandbox.id, path, tarOf([]), neverAborts), 'invalid_request');
+        await assertFailure(runtime.getFiles(sandbox.id, path, neverAborts), 'invalid_request');
       }
-      await assert.rejects(runtime.getFiles(sandbox.id, `${sandbox.spec.workingDir}/not/there`, neverAborts), isFailing('file_not_found'));
-      await assert.rejects(runtime.putFiles(stranger.id, directoryOf(stranger), tarOf([]), neverAborts), isFailing('sandbox_not_found'));
-      await assert.rejects(runtime.getFiles(stranger.id, directoryOf(stranger), neverAborts), isFailing('sandbox_not_found'));
+      await assertFailure(runtime.getFiles(sandbox.id, `${sandbox.spec.workingDir}/not/there`, neverAborts), 'file_not_found');
+      await assertFailure(runtime.putFiles(stranger.id, directoryOf(stranger), tarOf([]), neverAborts), 'sandbox_not_found');
+      await assertFailure(runtime.getFiles(stranger.id, directoryOf(stranger), neverAborts), 'sandbox_not_found');
     },
     'can share',
   ],
@@ -200,7 +200,7 @@ export const fileCases: readonly StageCase[] = [
           throw broken;
         })(),
       );
-      await assert.rejects(stage.runtime.putFiles(sandbox.id, directoryOf(sandbox), failing, neverAborts), (error) => error === broken);
+      await assertRejects(stage.runtime.putFiles(sandbox.id, directoryOf(sandbox), failing, neverAborts), broken);
 
       const controller = new AbortController();
       const reason = new Error('no longer wanted');
@@ -209,20 +209,11 @@ export const fileCases: readonly StageCase[] = [
         { pull: () => controller.abort(reason), cancel: () => cancelled.resolve() },
         { highWaterMark: 0 },
       );
-      await assert.rejects(
-        stage.runtime.putFiles(sandbox.id, directoryOf(sandbox), endless, controller.signal),
-        (error) => error === reason,
-      );
+      await assertRejects(stage.runtime.putFiles(sandbox.id, directoryOf(sandbox), endless, controller.signal), reason);
       await cancelled.promise;
       const unread = tarOf([]);
-      await assert.rejects(
-        stage.runtime.putFiles(sandbox.id, directoryOf(sandbox), unread, AbortSignal.abort(reason)),
-        (error) => error === reason,
-      );
-      await assert.rejects(
-        stage.runtime.getFiles(sandbox.id, directoryOf(sandbox), AbortSignal.abort(reason)),
-        (error) => error === reason,
-      );
+      await assertRejects(stage.runtime.putFiles(sandbox.id, directoryOf(sandbox), unread, AbortSignal.abort(reason)), reason);
+      await assertRejects(stage.runtime.getFiles(sandbox.id, directoryOf(sandbox), AbortSignal.abort(reason)), reason);
     },
     'can share',
   ],

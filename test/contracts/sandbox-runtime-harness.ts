@@ -18,6 +18,8 @@ export interface SandboxRuntimeTraits {
   readonly exitCode: 'known' | 'unknown';
   /** Do the exposed URLs answer if a program listens? */
   readonly ports: 'served' | 'simulated';
+  /** Is it reported if something outside ended a sandbox, as `endFromOutside` of the harness does? */
+  readonly endFromOutside: 'reported' | 'unknown';
   /** Are listeners notified when a sandbox's processes are killed from outside? */
   readonly outsideKill: 'notified' | 'unnoticed';
   /** The same for sandboxes that an earlier runtime object started. */
@@ -34,13 +36,16 @@ export interface SandboxRuntimeTraits {
  * - `counts`: writes a growing number, from 1, to the file `count` until it is killed.
  * - `stubborn`: like `counts`, but it ignores the stop signal.
  * - `exits`: writes the line `gone` to its standard error, and ends at once with code 3.
+ * - `ends itself`: sends SIGTERM to itself.
+ * - `says goodbye`: runs until the stop signal. Then it writes the line `bye` to the file `goodbye`, and ends with 0.
  * - `says`: writes all 256 bytes and a line end to its standard output, then the lines `line 1`, `line 2` and so on. Odd lines go
  *   to its standard error. After each line, writes its number to the file `count`.
  * - `tells`: writes the values of the variables `GREETING` and `SESSION_KEY` to the file `told`, a line each, and keeps running.
  * - `serves`: answers every HTTP request on the sandbox's only port with 200 and its count of requests, from 1.
  * - `missing`: its command does not exist.
  */
-export type SandboxProgram = 'counts' | 'stubborn' | 'exits' | 'says' | 'tells' | 'serves' | 'missing';
+export type SandboxProgram =
+  | 'counts' | 'stubborn' | 'exits' | 'ends itself' | 'says goodbye' | 'says' | 'tells' | 'serves' | 'missing';
 
 export interface SandboxRuntimeHarness {
   /** Returns a new runtime object for the harness's engine. The harness closes it at the end. */
@@ -56,6 +61,11 @@ export interface SandboxRuntimeHarness {
   readonly readFile: (id: string, name: string) => Promise<string | null>;
   /** Kills all processes of the sandbox, without the runtime. */
   readonly crash: (id: string) => Promise<void>;
+  /**
+   * Ends the sandbox in a way that is no crash: as a person who stops it on the engine, or as a restart of the host. Only called if the
+   * runtime reports it.
+   */
+  readonly endFromOutside: (id: string) => Promise<void>;
   /** Returns the sandbox's remaining objects on the engine: processes, files and reservations. */
   readonly leftovers: (id: string) => Promise<readonly string[]>;
   /**
@@ -77,7 +87,7 @@ export interface SandboxRuntimeStage extends SandboxRuntimeHarness {
   readonly start: (launch: SandboxLaunch) => Promise<ObservedSandbox>;
   readonly resume: (launch: SandboxLaunch) => Promise<ObservedSandbox>;
   /** Starts the program, and waits until it has begun. */
-  readonly begun: (program: 'counts' | 'stubborn' | 'says' | 'tells' | 'serves') => Promise<SandboxLaunch>;
+  readonly begun: (program: Exclude<SandboxProgram, 'exits' | 'ends itself' | 'missing'>) => Promise<SandboxLaunch>;
   /** Returns how often the sandbox's program has begun. */
   readonly runs: (id: string) => Promise<number>;
   readonly count: (id: string) => Promise<number>;
@@ -85,13 +95,14 @@ export interface SandboxRuntimeStage extends SandboxRuntimeHarness {
   readonly countsOn: (id: string) => Promise<void>;
 }
 
-type Condition = 'if it freezes' | 'if it cannot freeze' | 'if it limits resources' | 'if it isolates';
+type Condition = 'if it freezes' | 'if it cannot freeze' | 'if it limits resources' | 'if it isolates' | 'if it reports an end from outside';
 
 const conditions: Readonly<Record<Condition, (traits: SandboxRuntimeTraits) => boolean>> = {
   'if it freezes': ({ freeze }) => freeze,
   'if it cannot freeze': ({ freeze }) => !freeze,
   'if it limits resources': ({ ignores }) => !ignores.includes('resources'),
   'if it isolates': ({ ignores }) => !ignores.includes('isolation'),
+  'if it reports an end from outside': ({ endFromOutside }) => endFromOutside === 'reported',
 };
 
 /**

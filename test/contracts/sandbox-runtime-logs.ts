@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { buffer } from 'node:stream/consumers';
-import { isFailureOf } from '../../src/domain/failure.ts';
 import { neverAborts } from '../../src/ports/abort-signals.ts';
 import type { LogRequest, SandboxRuntime } from '../../src/ports/sandbox-runtime.ts';
 import { eventually, freeze, type SandboxRuntimeStage, type StageCase } from './sandbox-runtime-harness.ts';
-import { decidedBy, withTimeout } from './contract.ts';
+import { assertFailure, assertRejects, decidedBy, withTimeout } from './contract.ts';
 
 /** The first line of the program `says`, without the line end. */
 export const everyByte: Uint8Array = Uint8Array.from({ length: 256 }, (_, byte) => byte);
@@ -47,7 +46,7 @@ export const logCases: readonly StageCase[] = [
       await eventually('the log has the output', async () => (await read(runtime, sandbox.id)).length > 0);
       for (const follow of [false, true]) assert.equal((await read(runtime, sandbox.id, { follow })).toString(), 'gone\n');
       for (const id of [launch('exits').id, 'NO-ID']) {
-        await assert.rejects(runtime.logs(id, {}, neverAborts), (error) => isFailureOf(error, 'sandbox_not_found'));
+        await assertFailure(runtime.logs(id, {}, neverAborts), 'sandbox_not_found');
       }
     },
   ],
@@ -153,7 +152,7 @@ export const logCases: readonly StageCase[] = [
       controller.abort(reason);
       await withTimeout('the log ends after the abort', told.over);
       assert.equal(await told.over, reason);
-      await assert.rejects(runtime.logs(id, {}, controller.signal), (error) => error === reason);
+      await assertRejects(runtime.logs(id, {}, controller.signal), reason);
 
       const left = (await runtime.logs(id, { follow: true, tailBytes: 0 }, neverAborts)).getReader();
       const pending = left.read();

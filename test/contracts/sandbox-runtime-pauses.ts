@@ -90,6 +90,14 @@ export const pauseCases: readonly StageCase[] = [
     'if it freezes',
   ],
   [
+    'stop asks the program to end before it kills it',
+    async ({ runtime, begun, readFile }) => {
+      const sandbox = await begun('says goodbye');
+      await runtime.stop(sandbox.id);
+      assert.equal(await readFile(sandbox.id, 'goodbye'), 'bye\n', 'what the program writes after the stop signal');
+    },
+  ],
+  [
     'stop kills a program that ignores the stop signal',
     async (stage) => {
       const { runtime, begun, countsOn } = stage;

@@ -4,7 +4,8 @@ import type { Reason } from '../../src/domain/reason.ts';
 import type { SandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import { neverAborts } from '../../src/ports/abort-signals.ts';
 import { type SandboxLaunch, unknownUsage } from '../../src/ports/sandbox-runtime.ts';
-import { decidedBy } from './contract.ts';
+import { assertRejects, decidedBy } from './contract.ts';
+import { filesOf } from './sandbox-files.ts';
 import { eventually, freeze, type StageCase } from './sandbox-runtime-harness.ts';
 
 function withSpec(launch: SandboxLaunch, changes: Partial<SandboxSpec>): SandboxLaunch {
@@ -131,11 +132,17 @@ export const startCases: readonly StageCase[] = [
     },
   ],
   [
-    "passes the spec's environment and the session key to the program",
-    async ({ begun, readFile }) => {
+    "passes the spec's environment and the session key to the program at each start",
+    async (stage) => {
+      const { runtime, begun, resume, readFile } = stage;
       const sandbox = await begun('tells');
-      await eventually('the program writes what it got', async () => (await readFile(sandbox.id, 'told')) !== null);
-      assert.equal(await readFile(sandbox.id, 'told'), `hello there\n${sandbox.sessionApiKey}\n`);
+      for (const run of ['first run', 'run after a stop']) {
+        await eventually(`the program of ${sandbox.id} writes what it got`, async () => (await readFile(sandbox.id, 'told')) !== null);
+        assert.equal(await readFile(sandbox.id, 'told'), `hello there\n${sandbox.sessionApiKey}\n`, run);
+        await runtime.stop(sandbox.id);
+        await filesOf(stage, sandbox).remove('told');
+        await resume(sandbox);
+      }
     },
   ],
   [
@@ -162,6 +169,7 @@ export const startCases: readonly StageCase[] = [
       await eventually('the sandbox is stopped', async () => (await runtime.inspect(sandbox.id)).state === 'stopped');
       const observed = await runtime.inspect(sandbox.id);
       assert.deepEqual(observed.exposedUrls, []);
+      assert.equal(observed.endedFromOutside, false, 'endedFromOutside of a command that exited by itself');
       await decidedBy(stage.traits, 'exitCode', (code) => {
         const { reason } = observed;
         if (code === 'known') assert.ok(reason?.code === 'process_exited' && reason.exitCode === 3, JSON.stringify(reason));
@@ -169,6 +177,29 @@ export const startCases: readonly StageCase[] = [
       assert.equal((await start(sandbox)).state, 'stopped');
       assert.equal(await runs(sandbox.id), 1);
     },
+  ],
+  [
+    'names the signal that ended a command',
+    async (stage) => {
+      const { runtime, start, launch } = stage;
+      const { id } = await start(launch('ends itself'));
+      await eventually('the sandbox is stopped', async () => (await runtime.inspect(id)).state === 'stopped');
+      const { reason } = await runtime.inspect(id);
+      await decidedBy(stage.traits, 'exitCode', (code) => {
+        if (code === 'known') assert.ok(reason?.code === 'process_exited' && reason.signal === 'SIGTERM', JSON.stringify(reason));
+      });
+    },
+  ],
+  [
+    'reports that something outside ended a sandbox, until it runs again',
+    async ({ runtime, begun, resume, endFromOutside }) => {
+      const sandbox = await begun('counts');
+      await endFromOutside(sandbox.id);
+      await eventually('the sandbox is stopped', async () => (await runtime.inspect(sandbox.id)).state === 'stopped');
+      assert.equal((await runtime.inspect(sandbox.id)).endedFromOutside, true, 'endedFromOutside after an end from outside');
+      assert.equal((await resume(sandbox)).endedFromOutside, false, 'endedFromOutside of a running sandbox');
+    },
+    'if it reports an end from outside',
   ],
   [
     'returns the usage and the disk space as far as they are known',
@@ -224,14 +255,19 @@ export const startCases: readonly StageCase[] = [
     },
   ],
   [
-    'rejects a start whose signal has already fired with its reason, and a later start succeeds',
-    async ({ runtime, start, launch, countsOn, runs }) => {
+    'rejects calls whose signal has fired with its reason, and later calls succeed',
+    async ({ runtime, start, resume, launch, countsOn, runs }) => {
       const sandbox = launch('counts');
       const reason = new Error('no longer wanted');
-      await assert.rejects(runtime.start(sandbox, () => {}, AbortSignal.abort(reason)), (error) => error === reason);
+      const fired = AbortSignal.abort(reason);
+      await assertRejects(runtime.provide(sandbox.spec, () => {}, fired), reason, 'provide');
+      await assertRejects(runtime.start(sandbox, () => {}, fired), reason, 'start');
       assert.equal((await start(sandbox)).state, 'running');
       await countsOn(sandbox.id);
       assert.equal(await runs(sandbox.id), 1);
+      await runtime.stop(sandbox.id);
+      await assertRejects(runtime.resume(sandbox, fired), reason, 'resume');
+      assert.equal((await resume(sandbox)).state, 'running');
     },
   ],
 ];

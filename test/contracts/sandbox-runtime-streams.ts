@@ -2,11 +2,11 @@ import { buffer, text } from 'node:stream/consumers';
 import { pack, extract, type Header } from 'tar-stream';
 import type { Execution } from '../../src/ports/sandbox-runtime.ts';
 
-/** Closes the input of a command. Returns its output and its exit code when it has ended. */
+/** Closes the input of a command, which may have ended. Returns its output and its exit code when it has ended. */
 export async function finish(
   { stdin, stdout, stderr, exited }: Execution,
 ): Promise<{ readonly out: string; readonly err: string; readonly code: number | null }> {
-  const [out, err, code] = await Promise.all([text(stdout), text(stderr), exited, stdin.close()]);
+  const [out, err, code] = await Promise.all([text(stdout), text(stderr), exited, stdin.close().catch(() => {})]);
   return { out, err, code };
 }
 

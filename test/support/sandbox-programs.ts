@@ -20,6 +20,8 @@ export function shellPrograms(serves: readonly string[]): Readonly<Record<Sandbo
     counts: shell(`echo run >> runs; ${counting}`),
     stubborn: shell(`trap '' TERM HUP INT; echo run >> runs; ${counting}`),
     exits: shell('echo run >> runs; echo gone >&2; exit 3'),
+    'ends itself': shell('echo run >> runs; kill -TERM $$; exec sleep 100000'),
+    'says goodbye': shell("trap 'echo bye > goodbye; exit 0' TERM; echo run >> runs; while :; do sleep 0.02; done"),
     says: shell(`echo run >> runs; ${saying}`),
     tells: shell('echo run >> runs; printf "%s\\n" "$GREETING" "$SESSION_KEY" > told.new; mv told.new told; exec sleep 100000'),
     serves,

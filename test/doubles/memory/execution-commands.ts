@@ -4,14 +4,15 @@ import type { MemoryCommand } from './index.ts';
 import { noCommand } from './sandbox-execution.ts';
 
 const words: readonly ExecutionCommand[] = [
-  'copies', 'speaks', 'numbers', 'floods', 'sleeps', 'beats', 'shows its terminal', 'missing', 'ends itself',
+  'copies', 'speaks', 'numbers', 'floods', 'sleeps', 'beats', 'shows its terminal', 'tells', 'missing', 'ends itself',
 ];
+
 /** The commands of the contract of executions. Each has only its name and no arguments. */
 export const executionCommands = Object.fromEntries(words.map((word) => [word, [word]])) as unknown as SandboxExecutionsHarness['commands'];
 
 /** Runs the command. */
 export const runExecution: MemoryCommand = async (execution) => {
-  const { request, stdin, stdout, stderr, files, step, signal } = execution;
+  const { request, env, workingDir, stdin, stdout, stderr, files, step, signal } = execution;
   const write = async (target: WritableStream<Uint8Array>, content: string | Uint8Array): Promise<void> => {
     await step();
     const writer = target.getWriter();
@@ -42,6 +43,10 @@ export const runExecution: MemoryCommand = async (execution) => {
           setTimeout(resolve, 1);
         });
       }
+      return 0;
+    case 'tells':
+      await write(stdout, `${env['EXTRA']}\n`);
+      files.set(`${workingDir}/where`, 'here\n');
       return 0;
     case 'ends itself':
       return 128 + 15;

@@ -23,8 +23,11 @@ export interface MemorySandbox {
   readonly end: (reason: Reason) => void;
 }
 
-/** Replaces the command of a spec. Called at each start of the command. Returns a function that is called when it ends. */
-export type MemoryProgram = (sandbox: MemorySandbox) => (() => void) | void;
+/**
+ * Replaces the command of a spec. Called at each start of the command. Returns a function that is called when it ends: true if it was asked
+ * to, by a stop or a removal.
+ */
+export type MemoryProgram = (sandbox: MemorySandbox) => ((wasAsked: boolean) => void) | void;
 
 /** Replaces the download of what a spec needs. It may take time, report progress, and refuse. */
 export type MemoryProvider = (spec: SandboxSpec, progress: Progress, signal: AbortSignal) => Promise<Provision>;
@@ -39,8 +42,9 @@ interface Entry {
   reason: Reason | null;
   endedFromOutside: boolean;
   run: object;
-  undo: (() => void) | void;
+  undo: ReturnType<MemoryProgram>;
   thawed: PromiseWithResolvers<void>;
+  readonly removed: AbortController;
   readonly log: MemoryLog;
 }
 
@@ -129,6 +133,7 @@ export class MemoryEngine {
       run: {},
       undo: undefined,
       thawed: Promise.withResolvers(),
+      removed: new AbortController(),
     };
     this.#sandboxes.set(launch.id, entry);
     this.#run(entry, launch);
@@ -157,6 +162,7 @@ export class MemoryEngine {
 
   remove(id: string): void {
     this.stop(id);
+    this.#sandboxes.get(id)?.removed.abort(new Failure('sandbox_not_found', { id }));
     this.#sandboxes.delete(id);
   }
 
@@ -203,6 +209,11 @@ export class MemoryEngine {
   /** Throws `sandbox_not_found`. */
   files = (id: string): MemoryFiles => this.#demand(id).files;
 
+  /** Returns a signal that fires when the sandbox is removed. Throws `sandbox_not_found`. */
+  removed(id: string): AbortSignal {
+    return this.#demand(id).removed.signal;
+  }
+
   subscribe(call: (id: string) => void): () => void {
     const listener = { call };
     this.#listeners.add(listener);
@@ -235,7 +246,7 @@ export class MemoryEngine {
       },
     });
     if (entry.run === run && entry.state !== 'stopped') entry.undo = undo;
-    else undo?.();
+    else undo?.(false);
   }
 
   #end(entry: Entry, reason: Reason, how: { readonly unasked?: boolean; readonly endedFromOutside?: boolean }): void {
@@ -243,7 +254,7 @@ export class MemoryEngine {
     Object.assign(entry, { state: 'stopped', reason, endedFromOutside });
     entry.thawed.resolve();
     entry.log.runEnded();
-    entry.undo?.();
+    entry.undo?.(!unasked);
     for (const execution of entry.executions) execution.end(null);
     if (unasked) for (const listener of this.#listeners) listener.call(entry.launch.id);
   }

@@ -34,7 +34,7 @@ export function memoryFiles(engine: MemoryEngine): SandboxFiles {
       const { node } = place;
       const bytes = node?.kind === 'file' ? [node.content] : [];
       const content = rangeOf(Readable.from(bytes), choose(file), file.size, () => {});
-      return { file, content };
+      return { file, content: content.pipeThrough(new TransformStream(), { signal }) };
     },
     async write(id, path, content, { mode, check }, signal) {
       try {
@@ -42,8 +42,8 @@ export function memoryFiles(engine: MemoryEngine): SandboxFiles {
         if (before.node?.kind === 'directory') throw wrongFileType(path, 'directory');
         const requireExpected = ({ asked, node }: ReturnType<typeof at>) => check?.(node?.kind === 'file' ? entryOf(asked, node) : null);
         requireExpected(before);
-        const ended = new AbortController();
-        const bytes = await buffer(content.pipeThrough(new TransformStream(), { signal: AbortSignal.any([signal, ended.signal]) }));
+        const ended = AbortSignal.any([signal, engine.removed(id)]);
+        const bytes = await buffer(content.pipeThrough(new TransformStream(), { signal: ended }));
         const after = at(id, path, true, true, signal);
         requireExpected(after);
         const { files, asked, real, node } = after;

@@ -13,6 +13,7 @@ const traits: SandboxRuntimeTraits = {
   missingCommand: 'stopped',
   exitCode: 'known',
   ports: 'served',
+  endFromOutside: 'reported',
   outsideKill: 'notified',
   outsideKillAfterReopening: 'notified',
   killWhileFrozen: 'on resume',
@@ -27,6 +28,7 @@ function harnessOf(engine: Engine): SandboxRuntimeHarness {
     readFile: (id, name) => engine.readFile(id, `/workspace/${name}`),
     // Through the engine, since what is frozen does not feel a signal from elsewhere.
     crash: async (id) => void (await engine.container(id).kill()),
+    endFromOutside: async (id) => void (await engine.container(id).stop({ t: 0 })),
     leftovers: engine.leftovers,
     close: engine.clear,
   };

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, readdir, readlink, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, readdir, readlink, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createProcessRuntime, type ProcessRuntimeOptions } from '../../../../src/adapters/sandbox-runtime/process/index.ts';
@@ -15,6 +15,8 @@ export interface Host {
   readonly processes: (id?: string) => Promise<readonly number[]>;
   /** Kills all processes of a sandbox. */
   readonly killAll: (id: string) => Promise<void>;
+  /** Ends a sandbox as a restart of the host does: its last leader is of another boot, and no process is left. */
+  readonly endAsByRestart: (id: string) => Promise<void>;
   readonly leftovers: (id: string) => Promise<readonly string[]>;
   readonly close: () => Promise<void>;
 }
@@ -40,20 +42,29 @@ export async function createHost(defaults: Partial<ProcessRuntimeOptions> = {}):
     }
     return found;
   };
+  const lastClaim = async (id: string): Promise<string> => {
+    const folder = join(root, id, 'launches');
+    const numbers = (await readdir(folder)).flatMap((name) => /^(\d+)\.claim$/.exec(name)?.[1] ?? []).map(Number);
+    return join(folder, `${Math.max(...numbers)}.claim`);
+  };
+  const killAll = async (id: string): Promise<void> => {
+    for (let left = await processes(id); left.length > 0; left = await processes(id)) {
+      for (const pid of left) kill(pid);
+    }
+  };
   return {
     root,
     open,
     readFile: (id, name) => readFile(join(root, id, 'workspace', name), 'utf8').catch(() => null),
-    async leader(id) {
-      const folder = join(root, id, 'launches');
-      const numbers = (await readdir(folder)).flatMap((name) => /^(\d+)\.claim$/.exec(name)?.[1] ?? []).map(Number);
-      return Number.parseInt(await readFile(join(folder, `${Math.max(...numbers)}.claim`), 'utf8'), 10);
-    },
+    leader: async (id) => Number.parseInt(await readFile(await lastClaim(id), 'utf8'), 10),
     processes,
-    async killAll(id) {
-      for (let left = await processes(id); left.length > 0; left = await processes(id)) {
-        for (const pid of left) kill(pid);
-      }
+    killAll,
+    async endAsByRestart(id) {
+      const claim = await lastClaim(id);
+      const [pid, start, , ...rest] = (await readFile(claim, 'utf8')).split('\n');
+      await writeFile(`${claim}.new`, [pid, start, 'another-boot', ...rest].join('\n'));
+      await rename(`${claim}.new`, claim);
+      await killAll(id);
     },
     async leftovers(id) {
       const files = await readdir(root, { recursive: true });

@@ -12,6 +12,7 @@ const traits: SandboxRuntimeTraits = {
   missingCommand: 'stopped',
   exitCode: 'known',
   ports: 'served',
+  endFromOutside: 'reported',
   outsideKill: 'notified',
   outsideKillAfterReopening: 'notified',
   killWhileFrozen: 'at once',
@@ -28,6 +29,7 @@ async function createHarness(options: Partial<ProcessRuntimeOptions>): Promise<S
     async crash(id) {
       process.kill(-(await host.leader(id)), 'SIGKILL');
     },
+    endFromOutside: host.endAsByRestart,
   };
 }
 
