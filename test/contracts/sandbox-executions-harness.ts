@@ -8,7 +8,7 @@ import type {
 } from '../../src/ports/sandbox-executions.ts';
 import type { SandboxLaunch, SandboxRuntime } from '../../src/ports/sandbox-runtime.ts';
 import { type ContractCase, runAndClose } from './contract.ts';
-import { eventually } from './sandbox-runtime-harness.ts';
+import { waitFor } from './sandbox-runtime-harness.ts';
 
 /** The permitted differences between the executions of sandbox runtimes. */
 export interface SandboxExecutionsTraits {
@@ -113,6 +113,8 @@ export interface Execution {
   readonly begun: ExecutionState;
   readonly state: () => Promise<ExecutionState>;
   readonly ended: () => Promise<ExecutionState>;
+  /** Waits for the end, and asserts the exit code. */
+  readonly endsWith: (exitCode: number) => Promise<void>;
   /** Reads all bytes from an offset until the command ends. */
   readonly rest: (after?: number, stream?: OutputStream) => Promise<string>;
   /** Reads at least `bytes` bytes from an offset, and then stops. */
@@ -158,7 +160,7 @@ export async function startBeating({ start, readFile, sandboxId }: ExecutionsSta
   const before = await readFile(sandboxId, 'beat');
   const execution = await start('beats');
   await execution.some(1);
-  await eventually('the command writes its heartbeat', async () => (await readFile(sandboxId, 'beat')) !== before);
+  await waitFor(`the command in ${sandboxId} writes a heartbeat after ${before}`, () => readFile(sandboxId, 'beat'), (beat) => beat !== before);
   return execution;
 }
 
@@ -239,6 +241,10 @@ function seen(executions: SandboxExecutions, sandboxId: string, id: string, begu
     id, begun,
     state: () => executions.state(sandboxId, id),
     ended: () => executions.ended(sandboxId, id, neverAborts),
+    async endsWith(exitCode) {
+      const state = await executions.ended(sandboxId, id, neverAborts);
+      assert.equal(state.exitCode, exitCode, `the execution ends with ${exitCode}, but its state is ${JSON.stringify(state)}`);
+    },
     rest: async (after = 0, stream = 'stdout') => (await buffer(await output(after, stream))).toString('latin1'),
     async some(bytes, after = 0, stream = 'stdout') {
       let got = '';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { neverAborts } from '../../src/ports/abort-signals.ts';
 import { assertFailure } from './contract.ts';
 import { checkNumbered, type ExecutionsCase, numberedBytes, opened, startBeating } from './sandbox-executions-harness.ts';
-import { eventually, freeze } from './sandbox-runtime-harness.ts';
+import { eventually, freeze, waitFor } from './sandbox-runtime-harness.ts';
 
 /** What continues, and what ends, after the end of the process that started a command. */
 export const survivalCases: readonly ExecutionsCase[] = [
@@ -53,7 +53,7 @@ export const survivalCases: readonly ExecutionsCase[] = [
       await later.write('after');
       assert.equal(await later.some(12), 'before after');
       await later.write('', true);
-      assert.equal((await later.ended()).exitCode, 0);
+      await later.endsWith(0);
       await sleeping.by(next).signal('SIGKILL');
       const killed = await sleeping.by(await open()).ended();
       assert.deepEqual([killed.status, killed.exitCode], ['exited', 137]);
@@ -68,7 +68,7 @@ export const survivalCases: readonly ExecutionsCase[] = [
       await execution.some(6);
       const other = await open();
       // Output is kept a moment after it is written.
-      await eventually('all output is kept', async () => (await execution.by(other).state()).stdout.end === 6);
+      await waitFor(`the output of ${execution.id} is kept`, execution.by(other).state, ({ stdout }) => stdout.end === 6);
       // A command that begins during the freeze of another runtime could stop the engine from handling the container.
       await freeze(other, sandboxId);
       const [later, ended] = [execution.by(other), over.by(other)];
@@ -114,7 +114,7 @@ export const survivalCases: readonly ExecutionsCase[] = [
       const later = opened(await next.executions.reopen(sandboxId, first.id, 2, neverAborts));
       assert.equal(await later.read(2), 't\n');
       assert.equal(await later.execution.exited, 7);
-      await assert.rejects(later.write('more'));
+      await assert.rejects(later.write('more'), 'a command that has ended takes input');
     },
   ],
   [
@@ -139,7 +139,7 @@ export const survivalCases: readonly ExecutionsCase[] = [
       await assertFailure(execution.by(await open()).state(), 'execution_not_found');
       await runtime.resume(launched, neverAborts);
       let last = await readFile(sandboxId, 'beat');
-      await eventually('the command has ended', async () => {
+      await eventually(`the command ${execution.id} in ${sandboxId} has ended`, async () => {
         await (await start('numbers')).ended();
         const before = last;
         last = await readFile(sandboxId, 'beat');

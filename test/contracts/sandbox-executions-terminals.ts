@@ -37,10 +37,10 @@ export const terminalCases: readonly ExecutionsCase[] = [
       await execution.write('hello\r');
       await shows(execution, 'hello\r\nhello\r\n');
       await execution.write('\u0003');
-      assert.equal((await execution.ended()).exitCode, 130);
+      await execution.endsWith(130);
       const typed = await start('copies', { tty, stdin: true });
       await typed.write('\u0004');
-      assert.equal((await typed.ended()).exitCode, 0);
+      await typed.endsWith(0);
     },
     'if terminals are real',
   ],
@@ -49,7 +49,7 @@ export const terminalCases: readonly ExecutionsCase[] = [
     async ({ start }) => {
       const executions = await Promise.all(Array.from({ length: 5 }, () => start('speaks', { tty })));
       for (const execution of executions) {
-        assert.equal((await execution.ended()).exitCode, 7);
+        await execution.endsWith(7);
         await execution.resize(100, 40);
       }
     },
@@ -65,7 +65,7 @@ export const terminalCases: readonly ExecutionsCase[] = [
       await later.resize(80, 24);
       await shows(later, '24 80\r\n');
       await later.write('\u0003');
-      assert.equal((await later.ended()).exitCode, 130);
+      await later.endsWith(130);
       await later.remove();
     },
     'if terminals are durable',

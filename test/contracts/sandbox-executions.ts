@@ -10,7 +10,7 @@ import { slowReaderCases } from './sandbox-executions-slow-readers.ts';
 import { survivalCases } from './sandbox-executions-survival.ts';
 import { tamperedCases } from './sandbox-executions-tampered.ts';
 import { terminalCases } from './sandbox-executions-terminals.ts';
-import { eventually, freeze } from './sandbox-runtime-harness.ts';
+import { eventually, freeze, waitFor } from './sandbox-runtime-harness.ts';
 
 const falseIfNotRunning = (error: unknown): false => {
   if (!isFailureOf(error, 'sandbox_not_running')) throw error;
@@ -43,7 +43,7 @@ export const basicCases: readonly ExecutionsCase[] = [
       const execution = await start('copies', { executionId: id, stdin: true });
       await execution.write('once', true);
       assert.equal(await execution.rest(), 'once');
-      assert.equal((await execution.ended()).exitCode, 0);
+      await execution.endsWith(0);
     },
   ],
   [
@@ -85,9 +85,10 @@ export const basicCases: readonly ExecutionsCase[] = [
       for (const [request, why] of requests) {
         const execution = await start('missing', request);
         const { exitCode, reason } = await execution.ended();
-        assert.ok(exitCode === 126 || exitCode === 127, String(exitCode));
-        assert.notEqual(reason?.code, 'execution_attached');
-        assert.match(await execution.rest(0, 'stderr'), why);
+        const what = JSON.stringify(request);
+        assert.ok(exitCode === 126 || exitCode === 127, `the exit code of ${what} is ${exitCode}`);
+        assert.notEqual(reason?.code, 'execution_attached', what);
+        assert.match(await execution.rest(0, 'stderr'), why, `the standard error of ${what}`);
       }
       await assertFailure(start('speaks', { workingDir: 'relative' }), 'invalid_request');
     },
@@ -95,19 +96,19 @@ export const basicCases: readonly ExecutionsCase[] = [
   [
     'reports an exit code of 128 plus the signal that ended a command',
     async ({ start, traits }) => {
-      assert.equal((await (await start('ends itself')).ended()).exitCode, 128 + 15);
+      await (await start('ends itself')).endsWith(128 + 15);
       // Any signal kills a command that is not durable.
       for (const [name, number] of [['SIGINT', traits.durable ? 2 : 9], ['SIGKILL', 9]] as const) {
         const execution = await start('sleeps');
         await execution.some(1);
         await execution.signal(name);
-        assert.equal((await execution.ended()).exitCode, 128 + number);
+        await execution.endsWith(128 + number);
         await execution.signal(name);
       }
       for (let time = 0; time < 5; time += 1) {
         const execution = await start('sleeps');
         await execution.signal('SIGTERM');
-        assert.equal((await execution.ended()).exitCode, traits.durable ? 128 + 15 : 128 + 9);
+        await execution.endsWith(traits.durable ? 128 + 15 : 128 + 9);
       }
       const execution = await start('sleeps');
       await assertFailure(execution.signal('SIGNONE'), 'invalid_request');
@@ -121,11 +122,11 @@ export const basicCases: readonly ExecutionsCase[] = [
       const copied = execution.rest();
       await execution.write(bytes.subarray(0, 100_001));
       await execution.write(bytes.subarray(100_001), true);
-      assert.ok(Buffer.from(await copied, 'latin1').equals(Buffer.from(bytes)));
-      assert.equal((await execution.ended()).exitCode, 0);
+      assert.ok(Buffer.from(await copied, 'latin1').equals(Buffer.from(bytes)), 'the output differs from the input');
+      await execution.endsWith(0);
       await assertFailure(execution.write('more'), 'input_closed');
       const closed = await start('copies');
-      assert.equal((await closed.ended()).exitCode, 0);
+      await closed.endsWith(0);
       await assertFailure(closed.write('more'), 'input_closed');
     },
   ],
@@ -174,7 +175,7 @@ export const basicCases: readonly ExecutionsCase[] = [
       const last = await readFile(sandboxId, 'beat');
       // This takes longer than many beats.
       await (await start('numbers')).ended();
-      assert.equal(await readFile(sandboxId, 'beat'), last);
+      assert.equal(await readFile(sandboxId, 'beat'), last, 'a process of the removed command still writes heartbeats');
     },
   ],
   [
@@ -191,7 +192,7 @@ export const basicCases: readonly ExecutionsCase[] = [
       assert.equal((await runtime.resume(launched, neverAborts)).state, 'running');
       checkNumbered(await reading);
       // An engine may handle the event of the freeze after the thaw. Then the sandbox seems frozen until the event of the thaw.
-      await eventually('the command accepts input', () => copying.write('more', true).then(() => true, falseIfNotRunning));
+      await eventually(`the command in ${sandboxId} accepts input`, () => copying.write('more', true).then(() => true, falseIfNotRunning));
       assert.equal(await copying.rest(), 'more');
     },
     'if it freezes',
@@ -205,7 +206,7 @@ export const basicCases: readonly ExecutionsCase[] = [
       assert.equal(await execution.some(6), 'ready\n');
       // Output is kept a moment after it is written.
       const other = execution.by(await open());
-      if (traits.durable) await eventually('all is kept', async () => (await other.state()).stdout.end === 6);
+      if (traits.durable) await waitFor(`the output of ${other.id} is kept`, other.state, ({ stdout }) => stdout.end === 6);
       const following = execution.rest();
       await runtime.stop(sandboxId);
       const lost = await execution.ended();

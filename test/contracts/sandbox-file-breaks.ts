@@ -29,8 +29,8 @@ const broken = statesToTry.map(([state, ...conditions]): StageCase => [
         },
       });
       await assertRejects(stage.runtime.files.write(id, files.at('dir/file'), endless, { size }, controller.signal), error);
-      assert.equal(await files.text('dir/file'), 'old\n');
-      assert.deepEqual(await files.names('dir'), ['file']);
+      assert.equal(await files.text('dir/file'), 'old\n', `after ${count} pieces`);
+      assert.deepEqual(await files.names('dir'), ['file'], `after ${count} pieces`);
     }
   },
   ...conditions,
@@ -62,8 +62,8 @@ export const fileBreakCases: readonly StageCase[] = [
           const writing = stage.runtime.files.write(sandbox.id, files.at('dir/file'), content, options, controller.signal);
           void stalled.then(() => controller.abort(error));
           await assertRejects(writing, error, `${count} ${JSON.stringify(options)}`);
-          assert.equal(await files.text('dir/file'), 'old\n');
-          assert.deepEqual(await files.names('dir'), ['file']);
+          assert.equal(await files.text('dir/file'), 'old\n', `after ${count} pieces`);
+          assert.deepEqual(await files.names('dir'), ['file'], `after ${count} pieces`);
         }
       }
     },

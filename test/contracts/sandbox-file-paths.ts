@@ -75,7 +75,7 @@ export const filePathCases: readonly StageCase[] = [
       const files = filesOf(stage, await stage.begun('counts'));
       for (const name of oddNames) await files.write(`odd/${name}`, name);
       assert.deepEqual(await files.names('odd'), oddNames.toSorted());
-      for (const name of oddNames) assert.equal(await files.text(`odd/${name}`), name);
+      for (const name of oddNames) assert.equal(await files.text(`odd/${name}`), name, name);
       for (const name of oddNames.slice(0, 4)) {
         await files.move(`odd/${name}`, `odd/to ${name}`);
         await files.remove(`odd/to ${name}`);

@@ -63,7 +63,7 @@ const states = statesToTry.map(([state, ...conditions]): StageCase => [
     if (state === 'running') assert.deepEqual((await files.list('old')).map(({ modifiedAt }) => modifiedAt), [written.modifiedAt]);
     assert.equal(await files.text('old/script'), 'second\n');
     assert.equal((await files.write('new/deep/file', binary, { size: binary.length })).mode, 0o644);
-    assert.ok((await files.read('new/deep/file')).equals(binary));
+    assert.ok((await files.read('new/deep/file')).equals(binary), 'the content of new/deep/file differs');
     assert.equal(await files.make('new/empty'), true);
     assert.equal(await files.make('new/empty'), false);
     assert.deepEqual(await files.names('new'), ['deep', 'empty']);
@@ -96,7 +96,7 @@ export const sandboxFileCases: readonly StageCase[] = [
       await files.write('empty', new Uint8Array(0));
       const part = (name: string, offset: number, length: number) => files.read(name, () => ({ offset, length }));
       for (const [offset, length] of [[0, 1], [69_999, 1], [511, 2], [30_000, 40_000], [69_000, 5000], [70_000, 10], [5, 0]] as const) {
-        assert.ok((await part('binary', offset, length)).equals(binary.subarray(offset, offset + length)), `${offset}+${length}`);
+        assert.ok((await part('binary', offset, length)).equals(binary.subarray(offset, offset + length)), `${length} bytes from ${offset} on differ`);
       }
       assert.equal((await part('empty', 0, 10)).length, 0);
       assert.equal((await files.stat('empty')).size, 0);
@@ -167,7 +167,7 @@ export const sandboxFileCases: readonly StageCase[] = [
       await Promise.all([files.write('file', contentOf(5)), files.write('file', contentOf(6))]);
       over.abort();
       await Promise.all(readers);
-      assert.deepEqual(torn, []);
+      assert.deepEqual(torn, [], 'the lengths of contents that mix two writes');
       assert.deepEqual((await files.names('.')).filter((name) => name.startsWith('.skep')), []);
     },
     'can share',
@@ -199,10 +199,10 @@ export const sandboxFileCases: readonly StageCase[] = [
       const files = filesOf(stage, sandbox);
       assert.equal((await files.write('unknown', pieces(20, () => {}), { mode: 0o600 })).size, 20 * 256 * 1024);
       const found = await files.read('unknown');
-      for (let index = 0; index < 20; index += 1) assert.equal(found[index * 256 * 1024], index);
+      for (let index = 0; index < 20; index += 1) assert.equal(found[index * 256 * 1024], index, `piece ${index}`);
       assert.equal((await files.stat('unknown')).mode, 0o600);
       await stage.runtime.stop(sandbox.id);
-      await files.write('unknown', pieces(20, () => {})).catch((error: unknown) => assert.ok(isFailureOf(error, 'sandbox_not_running')));
+      await files.write('unknown', pieces(20, () => {})).catch((error: unknown) => assert.ok(isFailureOf(error, 'sandbox_not_running'), String(error)));
       assert.deepEqual((await files.names('.')).filter((name) => name.startsWith('.skep')), []);
     },
   ],

@@ -3,12 +3,13 @@ import { buffer } from 'node:stream/consumers';
 import { isFailureOf, type FailureCode } from '../../src/domain/failure.ts';
 import { neverAborts } from '../../src/ports/abort-signals.ts';
 import type { Execution, SandboxLaunch } from '../../src/ports/sandbox-runtime.ts';
-import { eventually, type SandboxRuntimeStage } from './sandbox-runtime-harness.ts';
+import { type SandboxRuntimeStage, waitFor } from './sandbox-runtime-harness.ts';
 
 /** Waits until the command `beats` has written a higher number. */
-export function beatsOn({ readFile }: SandboxRuntimeStage, id: string): Promise<void> {
+export async function beatsOn({ readFile }: SandboxRuntimeStage, id: string): Promise<void> {
   const beat = async (): Promise<number> => Number((await readFile(id, 'beat')) ?? '0');
-  return beat().then((before) => eventually('the command writes its next heartbeat', async () => (await beat()) > before));
+  const before = await beat();
+  await waitFor(`the command in ${id} writes a heartbeat after ${before}`, beat, (now) => now > before);
 }
 
 /** Asserts that no process of the command runs: another sandbox's program continues, and the command does not. */
@@ -16,7 +17,7 @@ export async function assertStill({ readFile, begun, countsOn }: SandboxRuntimeS
   const before = await readFile(id, 'beat');
   const clock = await begun('counts');
   for (let times = 0; times < 5; times += 1) await countsOn(clock.id);
-  assert.equal(await readFile(id, 'beat'), before);
+  assert.equal(await readFile(id, 'beat'), before, `a process of the command in ${id} still writes heartbeats`);
 }
 
 /** Starts a sandbox, and the command `beats` in it. */
@@ -30,7 +31,7 @@ export async function beating(stage: SandboxRuntimeStage): Promise<{ readonly sa
 /** Waits until the execution has ended. Asserts that it did not end by itself. */
 export async function assertOver({ exited, stdout, stderr }: Execution): Promise<void> {
   const [code] = await Promise.all([exited, buffer(stdout), buffer(stderr)]);
-  assert.ok(code === null || code > 128, String(code));
+  assert.ok(code === null || code > 128, `the command ended by itself, with the exit code ${code}`);
 }
 
 /** Returns a check for a failure with this code. */

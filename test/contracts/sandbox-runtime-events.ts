@@ -1,12 +1,16 @@
 import assert from 'node:assert/strict';
 import type { SandboxRuntime } from '../../src/ports/sandbox-runtime.ts';
 import { decidedBy } from './contract.ts';
-import { eventually, freeze, type StageCase } from './sandbox-runtime-harness.ts';
+import { freeze, type StageCase, waitFor, waitUntilStopped } from './sandbox-runtime-harness.ts';
 
 /** Collects the ids that a runtime reports to its listeners. */
 function listen(runtime: SandboxRuntime): { readonly woken: Set<string>; readonly end: () => void } {
   const woken = new Set<string>();
   return { woken, end: runtime.subscribe((id) => woken.add(id)) };
+}
+
+async function waitUntilNotified(woken: ReadonlySet<string>, id: string): Promise<void> {
+  await waitFor(`the listener is notified about ${id}`, async () => [...woken], (ids) => ids.includes(id));
 }
 
 export const eventCases: readonly StageCase[] = [
@@ -16,7 +20,7 @@ export const eventCases: readonly StageCase[] = [
       const { woken } = listen(runtime);
       const sandbox = launch('exits');
       await start(sandbox);
-      await eventually('the listener is notified', async () => woken.has(sandbox.id));
+      await waitUntilNotified(woken, sandbox.id);
       assert.equal((await runtime.inspect(sandbox.id)).state, 'stopped');
     },
   ],
@@ -31,10 +35,12 @@ export const eventCases: readonly StageCase[] = [
       await freeze(runtime, frozen.id);
       for (const { id } of [running, frozen]) {
         await crash(id);
-        await eventually('the killed sandbox is stopped', async () => (await runtime.inspect(id)).state === 'stopped');
-        await decidedBy(stage.traits, 'outsideKill', (kill) => eventually('the listener is notified', async () => kill === 'unnoticed' || woken.has(id)));
+        await waitUntilStopped(runtime, id);
+        await decidedBy(stage.traits, 'outsideKill', async (kill) => {
+          if (kill === 'notified') await waitUntilNotified(woken, id);
+        });
       }
-      assert.equal(woken.has(untouched.id), false);
+      assert.equal(woken.has(untouched.id), false, 'the listener is notified about a sandbox that runs on');
     },
   ],
   [
@@ -52,9 +58,10 @@ export const eventCases: readonly StageCase[] = [
       assert.equal((await freeze(reopened, frozen.id)).state, stage.frozen);
       for (const { id } of [running, frozen]) {
         await crash(id);
-        await eventually('the killed sandbox is stopped', async () => (await reopened.inspect(id)).state === 'stopped');
-        await decidedBy(stage.traits, 'outsideKillAfterReopening', (kill) =>
-          eventually('the listener is notified', async () => kill === 'unnoticed' || woken.has(id)));
+        await waitUntilStopped(reopened, id);
+        await decidedBy(stage.traits, 'outsideKillAfterReopening', async (kill) => {
+          if (kill === 'notified') await waitUntilNotified(woken, id);
+        });
       }
     },
   ],
@@ -68,8 +75,8 @@ export const eventCases: readonly StageCase[] = [
       ended.end();
       const sandbox = launch('exits');
       await start(sandbox);
-      await eventually('both listeners are notified', async () => one.woken.has(sandbox.id) && other.woken.has(sandbox.id));
-      assert.equal(ended.woken.size, 0);
+      for (const { woken } of [one, other]) await waitUntilNotified(woken, sandbox.id);
+      assert.deepEqual([...ended.woken], [], 'a listener that has unsubscribed is notified');
     },
   ],
 ];

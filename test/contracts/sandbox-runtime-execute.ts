@@ -30,7 +30,7 @@ export const executeCases: readonly StageCase[] = [
       const writer = stdin.getWriter();
       for (let at = 0; at < bytes.length; at += 70_001) await writer.write(bytes.subarray(at, at + 70_001));
       await writer.close();
-      assert.ok(Buffer.from(bytes).equals(await copied));
+      assert.ok(Buffer.from(bytes).equals(await copied), 'the output differs from the input');
       assert.equal(await exited, 0);
     },
     'can share',
@@ -111,9 +111,10 @@ export const executeCases: readonly StageCase[] = [
       ] as const;
       for (const [request, why] of requests) {
         const { out, err, code } = await finish(await runtime.execute(id, request, neverAborts));
-        assert.ok(code === 126 || code === 127, String(code));
-        assert.match(err, why);
-        assert.equal(out, '');
+        const what = JSON.stringify(request);
+        assert.ok(code === 126 || code === 127, `the exit code of ${what} is ${code}`);
+        assert.match(err, why, `the standard error of ${what}`);
+        assert.equal(out, '', `the standard output of ${what}`);
       }
       await assertFailure(runtime.execute(id, { command: commands.speaks, workingDir: 'relative' }, neverAborts), 'invalid_request');
     },
@@ -123,7 +124,8 @@ export const executeCases: readonly StageCase[] = [
     'returns an exit code of 128 plus the signal that ended the command',
     async ({ runtime, begun, commands }) => {
       const sandbox = await begun('counts');
-      assert.equal(await (await runtime.execute(sandbox.id, { command: commands['ends itself'] }, neverAborts)).exited, 128 + 15);
+      const { exited } = await runtime.execute(sandbox.id, { command: commands['ends itself'] }, neverAborts);
+      assert.equal(await exited, 128 + 15, 'the exit code of a command that sent SIGTERM to itself');
     },
     'can share',
   ],
@@ -133,10 +135,10 @@ export const executeCases: readonly StageCase[] = [
       const sandbox = await begun('counts');
       const { stdout, exited } = await runtime.execute(sandbox.id, { command: commands.floods }, neverAborts);
       for (let times = 0; times < 20; times += 1) await countsOn(sandbox.id);
-      assert.equal(await readFile(sandbox.id, 'flooded'), null);
+      assert.equal(await readFile(sandbox.id, 'flooded'), null, 'the command does not wait for its reader');
       let bytes = 0;
       for await (const chunk of stdout) bytes += chunk.byteLength;
-      assert.equal(bytes, floodBytes);
+      assert.equal(bytes, floodBytes, 'the bytes of the output');
       assert.equal(await exited, 0);
       assert.equal(await readFile(sandbox.id, 'flooded'), 'over\n');
     },
@@ -163,7 +165,7 @@ export const executeCases: readonly StageCase[] = [
       const writing = execution.stdin.getWriter().write(new Uint8Array(floodBytes)).then(() => (taken = true));
       const clock = await stage.begun('counts');
       for (let times = 0; times < 10; times += 1) await stage.countsOn(clock.id);
-      assert.equal(taken, false);
+      assert.equal(taken, false, 'the writer does not wait for the command');
       const refused = assert.rejects(writing);
       await execution.kill();
       await refused;

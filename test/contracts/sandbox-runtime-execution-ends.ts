@@ -3,7 +3,7 @@ import { buffer } from 'node:stream/consumers';
 import { neverAborts } from '../../src/ports/abort-signals.ts';
 import type { Execution } from '../../src/ports/sandbox-runtime.ts';
 import { assertOver, assertStill, beating, beatsOn } from './sandbox-runtime-beats.ts';
-import { eventually, freeze, type SandboxRuntimeStage, type StageCase } from './sandbox-runtime-harness.ts';
+import { freeze, type SandboxRuntimeStage, type StageCase, waitFor } from './sandbox-runtime-harness.ts';
 import { assertRejects, decidedBy, withTimeout } from './contract.ts';
 
 const endings: readonly StageCase[] = (['stop', 'remove', 'crash'] as const).map((ending) => [
@@ -34,13 +34,13 @@ export const executionEndCases: readonly StageCase[] = [
     async (stage) => {
       const { sandbox, execution } = await beating(stage);
       await Promise.all([execution.kill(), execution.kill()]);
-      assert.equal(await execution.exited, 128 + 9);
+      assert.equal(await execution.exited, 128 + 9, 'the exit code of a killed command');
       await assertStill(stage, sandbox.id);
       await execution.kill();
       const flooding = await stage.runtime.execute(sandbox.id, { command: stage.commands.floods }, neverAborts);
       await readSome(flooding);
       await flooding.kill();
-      assert.equal(await flooding.exited, 128 + 9);
+      assert.equal(await flooding.exited, 128 + 9, 'the exit code of a killed command with unread output');
       await buffer(flooding.stdout);
       await stage.countsOn(sandbox.id);
     },
@@ -110,7 +110,7 @@ export const executionEndCases: readonly StageCase[] = [
 /** Waits for the first output of a command, which leaves the rest unread. */
 async function readSome({ stdout }: Execution): Promise<void> {
   const reader = stdout.getReader();
-  assert.equal((await reader.read()).done, false);
+  assert.equal((await reader.read()).done, false, 'the command has no output');
   reader.releaseLock();
 }
 
@@ -121,7 +121,7 @@ async function reopened({ open, launch, runs }: SandboxRuntimeStage): Promise<Pi
     async begun(program) {
       const sandbox = launch(program);
       await runtime.start(sandbox, () => {}, neverAborts);
-      await eventually(`the program of ${sandbox.id} runs`, async () => (await runs(sandbox.id)) > 0);
+      await waitFor(`the program of ${sandbox.id} runs`, () => runs(sandbox.id), (times) => times > 0);
       return sandbox;
     },
   };

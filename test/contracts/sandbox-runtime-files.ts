@@ -40,12 +40,12 @@ async function assertTree({ runtime }: SandboxRuntimeStage, launch: SandboxLaunc
   assert.equal([...found.keys()][0], 'given');
   for (const [{ name, type = 'file', mode, linkname }, content] of tree) {
     const entry = found.get(`given/${name}`);
-    assert.ok(entry, name);
+    assert.ok(entry, `${name} is missing`);
     assert.equal(entry.header.type, type, name);
     assert.equal(entry.header.mtime.getTime(), mtime.getTime(), name);
-    if (type === 'symlink') assert.equal(entry.header.linkname, linkname);
+    if (type === 'symlink') assert.equal(entry.header.linkname, linkname, name);
     else assert.equal(entry.header.mode & 0o777, mode, name);
-    if (type === 'file') assert.ok(entry.content.equals(Buffer.from(content ?? '')), name);
+    if (type === 'file') assert.ok(entry.content.equals(Buffer.from(content ?? '')), `the content of ${name} differs`);
   }
   const implied = `given/deep/${'long'.repeat(40)}`;
   assert.equal(found.get(implied)?.header.type, 'directory');
@@ -180,8 +180,8 @@ export const fileCases: readonly StageCase[] = [
       const sandbox = await begun('counts');
       const stranger = launch('counts');
       for (const path of ['relative', '', '/a/../b', '/nul\0']) {
-        await assertFailure(runtime.putFiles(sandbox.id, path, tarOf([]), neverAborts), 'invalid_request');
-        await assertFailure(runtime.getFiles(sandbox.id, path, neverAborts), 'invalid_request');
+        await assertFailure(runtime.putFiles(sandbox.id, path, tarOf([]), neverAborts), 'invalid_request', `putFiles ${path}`);
+        await assertFailure(runtime.getFiles(sandbox.id, path, neverAborts), 'invalid_request', `getFiles ${path}`);
       }
       await assertFailure(runtime.getFiles(sandbox.id, `${sandbox.spec.workingDir}/not/there`, neverAborts), 'file_not_found');
       await assertFailure(runtime.putFiles(stranger.id, directoryOf(stranger), tarOf([]), neverAborts), 'sandbox_not_found');
@@ -230,7 +230,7 @@ export const fileCases: readonly StageCase[] = [
       const found = await readTar(await stage.runtime.getFiles(sandbox.id, directoryOf(sandbox), neverAborts));
       assert.equal(found.size, 1_021);
       for (const index of [0, 500, 999])
-        assert.equal(found.get(`given/${index % 20}/file-${index}`)?.content.toString(), `content ${index}\n`);
+        assert.equal(found.get(`given/${index % 20}/file-${index}`)?.content.toString(), `content ${index}\n`, `file ${index}`);
     },
     'can share',
   ],

@@ -151,14 +151,14 @@ function createStage(harness: SandboxRuntimeHarness, traits: SandboxRuntimeTrait
       const launch = harness.launch(program);
       const observed = await start(launch);
       assert.equal(observed.state, 'running', JSON.stringify(observed.reason));
-      await eventually(`the program of ${launch.id} runs`, async () => (await runs(launch.id)) > 0);
+      await waitFor(`the program of ${launch.id} runs`, () => runs(launch.id), (times) => times > 0);
       return launch;
     },
     runs,
     count,
     async countsOn(id) {
       const before = await count(id);
-      await eventually(`the program of ${id} counts beyond ${before}`, async () => (await count(id)) > before);
+      await waitFor(`the program of ${id} counts beyond ${before}`, () => count(id), (now) => now > before);
     },
   };
 }
@@ -182,12 +182,26 @@ const quietMs = 3_000;
 
 /** Checks the condition until it holds. Prints a warning after a few seconds, and fails after a minute. */
 export async function eventually(what: string, condition: () => Promise<boolean>): Promise<void> {
+  await waitFor(what, condition, (holds) => holds, () => '');
+}
+
+/** Waits until the sandbox is stopped, and returns what the runtime reports. */
+export async function waitUntilStopped(runtime: SandboxRuntime, id: string): Promise<ObservedSandbox> {
+  return await waitFor(`the sandbox ${id} is stopped`, () => runtime.inspect(id), ({ state }) => state === 'stopped');
+}
+
+const lastSeen = (seen: unknown): string => `; last seen: ${JSON.stringify(seen)}`;
+
+/** Looks until the result is accepted, and returns it. A warning after a few seconds and the failure after a minute say what was seen. */
+export async function waitFor<T>(what: string, look: () => Promise<T>, accepts: (seen: T) => boolean, textOf = lastSeen): Promise<T> {
   const begin = performance.now();
   let isQuiet = true;
-  while (!(await condition())) {
+  for (;;) {
+    const seen = await look();
+    if (accepts(seen)) return seen;
     const waitedMs = performance.now() - begin;
-    if (waitedMs > waitLimitMs) assert.fail(`timed out: ${what}`);
-    if (isQuiet && waitedMs > quietMs) process.stderr.write(`still waiting: ${what}\n`);
+    if (waitedMs > waitLimitMs) assert.fail(`timed out: ${what}${textOf(seen)}`);
+    if (isQuiet && waitedMs > quietMs) process.stderr.write(`still waiting: ${what}${textOf(seen)}\n`);
     isQuiet &&= waitedMs <= quietMs;
     await new Promise((resolve) => {
       setTimeout(resolve, 5);

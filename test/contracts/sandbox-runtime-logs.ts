@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { buffer } from 'node:stream/consumers';
 import { neverAborts } from '../../src/ports/abort-signals.ts';
 import type { LogRequest, SandboxRuntime } from '../../src/ports/sandbox-runtime.ts';
-import { eventually, freeze, type SandboxRuntimeStage, type StageCase } from './sandbox-runtime-harness.ts';
+import { freeze, type SandboxRuntimeStage, type StageCase, waitFor, waitUntilStopped } from './sandbox-runtime-harness.ts';
 import { assertFailure, assertRejects, decidedBy, withTimeout } from './contract.ts';
 
 /** The first line of the program `says`, without the line end. */
@@ -33,7 +33,11 @@ function following(log: ReadableStream<Uint8Array>): { readonly bytes: () => Buf
 }
 
 async function counted({ count }: SandboxRuntimeStage, id: string, lines: number): Promise<void> {
-  await eventually(`the program of ${id} writes ${lines} lines`, async () => (await count(id)) >= lines);
+  await waitFor(`the program of ${id} writes ${lines} lines`, () => count(id), (written) => written >= lines);
+}
+
+async function readsLines({ bytes }: ReturnType<typeof following>, what: string, lines: number): Promise<void> {
+  await waitFor(`the reader gets ${what}`, async () => linesIn(bytes()), (read) => read >= lines);
 }
 
 export const logCases: readonly StageCase[] = [
@@ -42,9 +46,9 @@ export const logCases: readonly StageCase[] = [
     async ({ runtime, start, launch }) => {
       const sandbox = launch('exits');
       await start(sandbox);
-      await eventually('the sandbox is stopped', async () => (await runtime.inspect(sandbox.id)).state === 'stopped');
-      await eventually('the log has the output', async () => (await read(runtime, sandbox.id)).length > 0);
-      for (const follow of [false, true]) assert.equal((await read(runtime, sandbox.id, { follow })).toString(), 'gone\n');
+      await waitUntilStopped(runtime, sandbox.id);
+      await waitFor(`the log of ${sandbox.id} has output`, async () => (await read(runtime, sandbox.id)).length, (length) => length > 0);
+      for (const follow of [false, true]) assert.equal((await read(runtime, sandbox.id, { follow })).toString(), 'gone\n', `follow: ${follow}`);
       for (const id of [launch('exits').id, 'NO-ID']) {
         await assertFailure(runtime.logs(id, {}, neverAborts), 'sandbox_not_found');
       }
@@ -65,7 +69,7 @@ export const logCases: readonly StageCase[] = [
         assert.deepEqual(Uint8Array.from(output.subarray(0, expected.length)), expected);
         assert.equal(output.subarray(expected.length).toString().slice(0, 8), '\nline 2\n');
       });
-      assert.ok(linesIn(log) >= 20);
+      assert.ok(linesIn(log) >= 20, `the log has ${linesIn(log)} lines`);
       for (const tailBytes of [0, 1, 7, 100, log.length, log.length + 1]) {
         const end = await read(runtime, id, { tailBytes });
         assert.deepEqual(end, log.subarray(Math.max(0, log.length - tailBytes)), String(tailBytes));
@@ -85,13 +89,13 @@ export const logCases: readonly StageCase[] = [
       await counted(stage, id, 60);
       await runtime.stop(id);
       const all = await read(runtime, id);
-      assert.ok(linesIn(all) >= 60);
-      for (const reader of [early, other, late]) {
-        await withTimeout('the log ends with its run', reader.over);
-        assert.deepEqual(reader.bytes(), all);
+      assert.ok(linesIn(all) >= 60, `the log has ${linesIn(all)} lines`);
+      for (const [name, reader] of Object.entries({ early, other, late })) {
+        await withTimeout(`the log of ${id} ends with its run for the ${name} reader`, reader.over);
+        assert.deepEqual(reader.bytes(), all, `the ${name} reader`);
       }
       await withTimeout('the log from its end ends with its run', tail.over);
-      assert.ok(tail.bytes().length >= 100);
+      assert.ok(tail.bytes().length >= 100, `the reader of the end got ${tail.bytes().length} bytes`);
       assert.deepEqual(tail.bytes(), all.subarray(-tail.bytes().length));
     },
   ],
@@ -103,7 +107,7 @@ export const logCases: readonly StageCase[] = [
       await counted(stage, id, 5);
       await stage.crash(id);
       await withTimeout('the log ends after the kill', reader.over);
-      assert.ok(linesIn(reader.bytes()) >= 5);
+      assert.ok(linesIn(reader.bytes()) >= 5, `the reader got ${linesIn(reader.bytes())} lines`);
     },
   ],
   [
@@ -116,10 +120,10 @@ export const logCases: readonly StageCase[] = [
       const before = await count(sandbox.id);
       assert.ok(linesIn(await read(runtime, sandbox.id)) >= before);
       const reader = following(await runtime.logs(sandbox.id, { follow: true }, neverAborts));
-      await eventually('the reader gets the lines from before the freeze', async () => linesIn(reader.bytes()) >= before);
+      await readsLines(reader, `${before} lines of the frozen ${sandbox.id}`, before);
       assert.equal((await runtime.inspect(sandbox.id)).state, 'frozen');
       await resume(sandbox);
-      await eventually('the reader gets the lines after the resume', async () => linesIn(reader.bytes()) > before + 5);
+      await readsLines(reader, `more lines of the resumed ${sandbox.id}`, before + 6);
       await runtime.stop(sandbox.id);
       await withTimeout('the log ends after the stop', reader.over);
     },
@@ -136,7 +140,8 @@ export const logCases: readonly StageCase[] = [
       const first = await read(runtime, sandbox.id);
       await resume(sandbox);
       await withTimeout('the log ends with its run', reader.over);
-      await eventually('the log has output of the next run', async () => (await read(runtime, sandbox.id)).length > first.length);
+      const length = async (): Promise<number> => (await read(runtime, sandbox.id)).length;
+      await waitFor(`the log of ${sandbox.id} has more than the ${first.length} bytes of its first run`, length, (now) => now > first.length);
       assert.deepEqual((await read(runtime, sandbox.id)).subarray(0, first.length), first);
     },
   ],
@@ -148,10 +153,10 @@ export const logCases: readonly StageCase[] = [
       const reason = new Error('no longer wanted');
       const controller = new AbortController();
       const told = following(await runtime.logs(id, { follow: true }, controller.signal));
-      await eventually('the reader gets output', async () => told.bytes().length > 0);
+      await waitFor(`the reader of ${id} gets output`, async () => told.bytes().length, (length) => length > 0);
       controller.abort(reason);
       await withTimeout('the log ends after the abort', told.over);
-      assert.equal(await told.over, reason);
+      assert.equal(await told.over, reason, 'the log fails with the reason of the signal');
       await assertRejects(runtime.logs(id, {}, controller.signal), reason);
 
       const left = (await runtime.logs(id, { follow: true, tailBytes: 0 }, neverAborts)).getReader();

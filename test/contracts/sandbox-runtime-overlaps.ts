@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { ObservedSandbox, ObservedState } from '../../src/domain/sandbox.ts';
 import type { SandboxLaunch } from '../../src/ports/sandbox-runtime.ts';
-import { eventually, freeze, type SandboxRuntimeStage, type StageCase } from './sandbox-runtime-harness.ts';
+import { freeze, type SandboxRuntimeStage, type StageCase, waitFor } from './sandbox-runtime-harness.ts';
 
 type Call = 'freeze' | 'stop' | 'resume';
 
@@ -30,7 +30,9 @@ const pairs: readonly StageCase[] = calls.flatMap((first) =>
       const [one, other] = await Promise.all([make(stage, first, sandbox), make(stage, second, sandbox)]);
       const { state } = await stage.runtime.inspect(sandbox.id);
       const asked = new Set([results[first], results[second]]);
-      for (const found of [one.state, other.state, state]) assert.ok(asked.has(found), found);
+      for (const [what, found] of Object.entries({ [first]: one.state, [`${second} too`]: other.state, inspect: state })) {
+        assert.ok(asked.has(found), `${what} returns ${found}`);
+      }
       await assertTrue(stage, sandbox);
     },
     ...([first, second].includes('freeze') ? ['if it freezes'] as const : []),
@@ -43,7 +45,7 @@ export const overlapCases: readonly StageCase[] = [
     async ({ start, launch, runs, countsOn }) => {
       const sandbox = launch('counts');
       const found = await Promise.all(Array.from({ length: 8 }, () => start(sandbox)));
-      for (const { state } of found) assert.equal(state, 'running');
+      assert.deepEqual(found.map(({ state }) => state), found.map(() => 'running'));
       await countsOn(sandbox.id);
       assert.equal(await runs(sandbox.id), 1);
     },
@@ -58,9 +60,9 @@ export const overlapCases: readonly StageCase[] = [
         const found = await Promise.all(
           [runtime, other].map((one) => (life === 1 ? one.start(sandbox, () => {}, signal) : one.resume(sandbox, signal))),
         );
-        for (const observed of found) assert.deepEqual(observed, found[0]);
+        assert.deepEqual(found[1], found[0], `run ${life}, as both runtimes report it`);
         await countsOn(sandbox.id);
-        assert.equal(await runs(sandbox.id), life);
+        assert.equal(await runs(sandbox.id), life, 'how often the command ran');
         await runtime.stop(sandbox.id);
       }
     },
@@ -82,7 +84,7 @@ export const overlapCases: readonly StageCase[] = [
       const { runtime, launch, start } = stage;
       const sandbox = launch('counts');
       const [started] = await Promise.all([start(sandbox), freeze(runtime, sandbox.id)]);
-      assert.ok(['running', 'frozen'].includes(started.state), started.state);
+      assert.ok(['running', 'frozen'].includes(started.state), `the started sandbox is ${started.state}`);
       await assertTrue(stage, sandbox);
     },
     'if it freezes',
@@ -94,10 +96,10 @@ export const overlapCases: readonly StageCase[] = [
         const sandbox = launch('counts');
         await Promise.all([start(sandbox), runtime.remove(sandbox.id)]);
         const { state } = await runtime.inspect(sandbox.id);
-        assert.ok(state === 'absent' || state === 'running', state);
+        assert.ok(state === 'absent' || state === 'running', `the sandbox is ${state} in round ${times}`);
         if (state === 'running') await countsOn(sandbox.id);
         await runtime.remove(sandbox.id);
-        assert.deepEqual(await leftovers(sandbox.id), []);
+        assert.deepEqual(await leftovers(sandbox.id), [], `round ${times}`);
       }
     },
   ],
@@ -122,7 +124,7 @@ export const overlapCases: readonly StageCase[] = [
       const stopped = runtime.stop(stubborn.id);
       const quick = launch('counts');
       await start(quick);
-      await eventually('the program of the other sandbox runs', async () => (await runs(quick.id)) === 1);
+      await waitFor(`the program of ${quick.id} runs`, () => runs(quick.id), (times) => times === 1);
       await freeze(runtime, quick.id);
       assert.equal((await stopped).state, 'stopped');
     },

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
-import { eventually, freeze, type SandboxRuntimeStage, type StageCase } from './sandbox-runtime-harness.ts';
+import { freeze, type SandboxRuntimeStage, type StageCase, waitUntilStopped, waitFor } from './sandbox-runtime-harness.ts';
 
 /** Asserts that a sandbox's program is held: another sandbox's program continues, and it does not. */
 async function assertHeld({ begun, count, countsOn }: SandboxRuntimeStage, id: string): Promise<void> {
   const before = await count(id);
   const clock = await begun('counts');
   for (let times = 0; times < 5; times += 1) await countsOn(clock.id);
-  assert.equal(await count(id), before);
+  assert.equal(await count(id), before, `the program of ${id} still counts`);
 }
 
 export const pauseCases: readonly StageCase[] = [
@@ -43,7 +43,7 @@ export const pauseCases: readonly StageCase[] = [
       const before = await count(sandbox.id);
       assert.equal((await resume(sandbox)).state, 'running');
       await countsOn(sandbox.id);
-      assert.ok((await count(sandbox.id)) > before);
+      assert.ok((await count(sandbox.id)) > before, `the program of ${sandbox.id} does not count beyond ${before}`);
       assert.equal((await resume(sandbox)).state, 'running');
       await countsOn(sandbox.id);
       assert.equal(await runs(sandbox.id), 1);
@@ -55,8 +55,8 @@ export const pauseCases: readonly StageCase[] = [
     async ({ runtime, begun, resume, countsOn, runs }) => {
       const sandbox = await begun('counts');
       for (let times = 0; times < 10; times += 1) {
-        assert.equal((await freeze(runtime, sandbox.id)).state, 'frozen');
-        assert.equal((await resume(sandbox)).state, 'running');
+        assert.equal((await freeze(runtime, sandbox.id)).state, 'frozen', `freeze ${times}`);
+        assert.equal((await resume(sandbox)).state, 'running', `resume ${times}`);
       }
       await countsOn(sandbox.id);
       assert.equal(await runs(sandbox.id), 1);
@@ -114,9 +114,9 @@ export const pauseCases: readonly StageCase[] = [
       for (let life = 2; life < 5; life += 1) {
         await runtime.stop(sandbox.id);
         const observed = await resume(sandbox);
-        assert.equal(observed.state, 'running');
-        assert.equal(observed.exposedUrls.length, sandbox.spec.ports.length);
-        await eventually('the program runs again', async () => (await runs(sandbox.id)) === life);
+        assert.equal(observed.state, 'running', `run ${life}`);
+        assert.equal(observed.exposedUrls.length, sandbox.spec.ports.length, `the URLs of run ${life}`);
+        await waitFor(`the program of ${sandbox.id} runs`, () => runs(sandbox.id), (times) => times === life);
       }
       await countsOn(sandbox.id);
     },
@@ -126,15 +126,15 @@ export const pauseCases: readonly StageCase[] = [
     async ({ runtime, begun, start, launch, resume, crash, runs }) => {
       const ending = launch('exits');
       await start(ending);
-      await eventually('the sandbox is stopped', async () => (await runtime.inspect(ending.id)).state === 'stopped');
+      await waitUntilStopped(runtime, ending.id);
       await resume(ending);
-      await eventually('the ended program runs again', async () => (await runs(ending.id)) === 2);
+      await waitFor(`the program of ${ending.id} runs`, () => runs(ending.id), (times) => times === 2);
 
       const killed = await begun('counts');
       await crash(killed.id);
-      await eventually('the killed sandbox is stopped', async () => (await runtime.inspect(killed.id)).state === 'stopped');
+      await waitUntilStopped(runtime, killed.id);
       assert.equal((await resume(killed)).state, 'running');
-      await eventually('the killed program runs again', async () => (await runs(killed.id)) === 2);
+      await waitFor(`the program of ${killed.id} runs`, () => runs(killed.id), (times) => times === 2);
     },
   ],
   [
@@ -148,10 +148,10 @@ export const pauseCases: readonly StageCase[] = [
       await freeze(runtime, frozen.id);
       await runtime.stop(stopped.id);
       await start(ended);
-      for (const { id } of [running, frozen, stopped, stubborn, ended]) {
+      for (const [name, { id }] of Object.entries({ running, frozen, stopped, stubborn, ended })) {
         await runtime.remove(id);
-        assert.equal((await runtime.inspect(id)).state, 'absent');
-        assert.deepEqual(await leftovers(id), []);
+        assert.equal((await runtime.inspect(id)).state, 'absent', name);
+        assert.deepEqual(await leftovers(id), [], name);
         await runtime.remove(id);
       }
       assert.deepEqual(await runtime.list(), []);
@@ -163,7 +163,7 @@ export const pauseCases: readonly StageCase[] = [
       const sandbox = await begun('counts');
       await runtime.remove(sandbox.id);
       assert.equal((await start(sandbox)).state, 'running');
-      await eventually('the program runs', async () => (await runs(sandbox.id)) === 1);
+      await waitFor(`the program of ${sandbox.id} runs`, () => runs(sandbox.id), (times) => times === 1);
     },
   ],
   [
@@ -181,13 +181,11 @@ export const pauseCases: readonly StageCase[] = [
       await runtime.remove(removed.id);
       await countsOn(running.id);
       if (stage.traits.freeze) await assertHeld(stage, frozen.id);
-      await eventually('the killed sandbox is stopped', async () => (await runtime.inspect(killed.id)).state === 'stopped');
+      await waitUntilStopped(runtime, killed.id);
       const states = new Map((await runtime.list()).map(({ id, state }) => [id, state]));
-      assert.equal(states.get(frozen.id), stage.frozen);
-      assert.equal(states.get(stopped.id), 'stopped');
-      assert.equal(states.get(killed.id), 'stopped');
-      assert.equal(states.get(removed.id), undefined);
-      assert.equal(states.get(running.id), 'running');
+      const expected = { frozen: stage.frozen, stopped: 'stopped', killed: 'stopped', removed: undefined, running: 'running' };
+      const found = Object.entries({ frozen, stopped, killed, removed, running }).map(([name, { id }]) => [name, states.get(id)]);
+      assert.deepEqual(Object.fromEntries(found), expected);
     },
   ],
 ];

@@ -6,7 +6,7 @@ import { neverAborts } from '../../src/ports/abort-signals.ts';
 import { type SandboxLaunch, unknownUsage } from '../../src/ports/sandbox-runtime.ts';
 import { assertRejects, decidedBy } from './contract.ts';
 import { filesOf } from './sandbox-files.ts';
-import { eventually, freeze, type StageCase } from './sandbox-runtime-harness.ts';
+import { eventually, freeze, type StageCase, waitUntilStopped } from './sandbox-runtime-harness.ts';
 
 function withSpec(launch: SandboxLaunch, changes: Partial<SandboxSpec>): SandboxLaunch {
   return { ...launch, spec: { ...launch.spec, ...changes } };
@@ -35,7 +35,7 @@ export const startCases: readonly StageCase[] = [
         await resume(stranger),
       ];
       for (const { id, state, exposedUrls } of found) {
-        assert.deepEqual({ id, state, exposedUrls }, { id: stranger.id, state: 'absent', exposedUrls: [] });
+        assert.deepEqual({ id, state, exposedUrls }, { id: stranger.id, state: 'absent', exposedUrls: [] }, 'of an unknown sandbox');
       }
       await runtime.remove(stranger.id);
       assert.deepEqual(await runtime.list(), []);
@@ -65,7 +65,7 @@ export const startCases: readonly StageCase[] = [
     async ({ runtime, launch }) => {
       const reasons: Reason[] = [];
       await runtime.start(launch('counts'), (reason) => reasons.push(reason), neverAborts);
-      assert.ok(reasons.length > 0);
+      assert.ok(reasons.length > 0, 'the start reports no progress');
     },
   ],
   [
@@ -151,7 +151,8 @@ export const startCases: readonly StageCase[] = [
       const secret = `it's a "secret" of $HOME, \\n and \`more\``;
       const plain = withSpec(launch('tells'), { initialEnv: {}, secrets: ['GREETING'] });
       const sandbox = { ...plain, secrets: { GREETING: secret } };
-      const told = (text: string) => eventually('the program writes the secret', async () =>
+      // The message of a failure does not show the secrets.
+      const told = (text: string) => eventually(`the program of ${sandbox.id} writes the secret`, async () =>
         (await readFile(sandbox.id, 'told')) === `${text}\n${sandbox.sessionApiKey}\n`);
       await start(sandbox);
       await told(secret);
@@ -166,8 +167,7 @@ export const startCases: readonly StageCase[] = [
       const { runtime, start, launch, runs } = stage;
       const sandbox = launch('exits');
       await start(sandbox);
-      await eventually('the sandbox is stopped', async () => (await runtime.inspect(sandbox.id)).state === 'stopped');
-      const observed = await runtime.inspect(sandbox.id);
+      const observed = await waitUntilStopped(runtime, sandbox.id);
       assert.deepEqual(observed.exposedUrls, []);
       assert.equal(observed.endedFromOutside, false, 'endedFromOutside of a command that exited by itself');
       await decidedBy(stage.traits, 'exitCode', (code) => {
@@ -183,8 +183,7 @@ export const startCases: readonly StageCase[] = [
     async (stage) => {
       const { runtime, start, launch } = stage;
       const { id } = await start(launch('ends itself'));
-      await eventually('the sandbox is stopped', async () => (await runtime.inspect(id)).state === 'stopped');
-      const { reason } = await runtime.inspect(id);
+      const { reason } = await waitUntilStopped(runtime, id);
       await decidedBy(stage.traits, 'exitCode', (code) => {
         if (code === 'known') assert.ok(reason?.code === 'process_exited' && reason.signal === 'SIGTERM', JSON.stringify(reason));
       });
@@ -195,8 +194,8 @@ export const startCases: readonly StageCase[] = [
     async ({ runtime, begun, resume, endFromOutside }) => {
       const sandbox = await begun('counts');
       await endFromOutside(sandbox.id);
-      await eventually('the sandbox is stopped', async () => (await runtime.inspect(sandbox.id)).state === 'stopped');
-      assert.equal((await runtime.inspect(sandbox.id)).endedFromOutside, true, 'endedFromOutside after an end from outside');
+      const { endedFromOutside } = await waitUntilStopped(runtime, sandbox.id);
+      assert.equal(endedFromOutside, true, 'endedFromOutside after an end from outside');
       assert.equal((await resume(sandbox)).endedFromOutside, false, 'endedFromOutside of a running sandbox');
     },
     'if it reports an end from outside',
@@ -219,7 +218,7 @@ export const startCases: readonly StageCase[] = [
       const sandbox = launch('missing');
       const observed = await start(sandbox);
       await decidedBy(stage.traits, 'missingCommand', (state) => assert.equal(observed.state, state));
-      assert.notEqual(observed.reason, null);
+      assert.notEqual(observed.reason, null, 'the reason of a missing command');
       if (observed.state !== 'absent') assert.deepEqual(await runtime.inspect(sandbox.id), observed);
       await runtime.remove(sandbox.id);
       assert.deepEqual(await leftovers(sandbox.id), []);
@@ -237,9 +236,9 @@ export const startCases: readonly StageCase[] = [
       }
       const ask = async (): Promise<string> => {
         const [exposed] = (await runtime.inspect(sandbox.id)).exposedUrls;
-        assert.ok(exposed);
+        assert.ok(exposed, `${sandbox.id} has no exposed URL`);
         let answer = '';
-        await eventually('the program answers on its port', async () => {
+        await eventually(`the program of ${sandbox.id} answers on ${exposed.url}`, async () => {
           answer = await fetch(exposed.url).then((response) => response.text(), () => '');
           return answer !== '';
         });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { neverAborts } from '../../src/ports/abort-signals.ts';
-import { eventually, freeze, type StageCase } from './sandbox-runtime-harness.ts';
+import { freeze, type StageCase, waitUntilStopped } from './sandbox-runtime-harness.ts';
 
 export const survivalCases: readonly StageCase[] = [
   [
@@ -25,7 +25,7 @@ export const survivalCases: readonly StageCase[] = [
       await start(ended);
       await freeze(runtime, frozen.id);
       await runtime.stop(stopped.id);
-      await eventually('the sandbox is stopped', async () => (await runtime.inspect(ended.id)).state === 'stopped');
+      await waitUntilStopped(runtime, ended.id);
       const found = await runtime.list();
       assert.equal(found.length, 4);
       await runtime.close();
@@ -47,19 +47,18 @@ export const survivalCases: readonly StageCase[] = [
       await runtime.close();
 
       const reopened = await open();
-      for (const sandbox of [first, second, third]) {
-        assert.notEqual((await reopened.start(sandbox, () => {}, neverAborts)).state, 'absent');
-        assert.equal((await reopened.resume(sandbox, neverAborts)).state, 'running');
+      for (const [name, sandbox] of Object.entries({ first, second, third })) {
+        assert.notEqual((await reopened.start(sandbox, () => {}, neverAborts)).state, 'absent', name);
+        assert.equal((await reopened.resume(sandbox, neverAborts)).state, 'running', name);
         await countsOn(sandbox.id);
       }
-      assert.equal(await runs(first.id), 1);
-      assert.equal(await runs(second.id), 1);
-      assert.equal(await runs(third.id), 2);
+      const times = await Promise.all([first, second, third].map(({ id }) => runs(id)));
+      assert.deepEqual(times, [1, 1, 2], 'how often the programs ran: only the stopped one ran again');
       assert.equal((await freeze(reopened, first.id)).state, frozen);
       assert.equal((await reopened.stop(second.id)).state, 'stopped');
       for (const { id } of [first, second, third]) {
         await reopened.remove(id);
-        assert.deepEqual(await leftovers(id), []);
+        assert.deepEqual(await leftovers(id), [], id);
       }
       assert.deepEqual(await reopened.list(), []);
     },
@@ -75,7 +74,7 @@ export const survivalCases: readonly StageCase[] = [
       await crash(frozen.id);
       const reopened = await open();
       for (const { id } of [running, frozen]) {
-        await eventually('the killed sandbox is stopped', async () => (await reopened.inspect(id)).state === 'stopped');
+        await waitUntilStopped(reopened, id);
       }
     },
   ],
@@ -93,7 +92,7 @@ export const survivalCases: readonly StageCase[] = [
         const kept = await reopened.keptLaunch(id);
         assert.deepEqual({ specId: kept?.specId, ownerId: kept?.ownerId }, { specId: spec.id, ownerId });
         const key = kept?.fixedEnv[spec.sessionKeyEnv];
-        assert.ok(key === undefined || key === sessionApiKey);
+        assert.ok(key === undefined || key === sessionApiKey, 'the kept session key is another one');
       }
       await resume({ ...sandbox, ownerId: 'bob' });
       const { ownerId } = (await runtime.keptLaunch(sandbox.id)) ?? {};
