@@ -34,7 +34,7 @@ export interface GitProviderHarness {
   /** Renames a published repository, as its owner does on the host. Both names are names for the provider. The new one is unused. */
   rename(from: string, to: string): Promise<void>;
   /** Archives a published repository on the host. Absent if the host can't. */
-  readonly archive?: ((name: string) => void) | undefined;
+  readonly archive?: ((name: string) => Promise<void>) | undefined;
   /** Returns true if git can fetch with this remote, so the host accepts the value of `Authorization`. */
   acceptsGit(remote: GitRemote): Promise<boolean>;
   /** Controls the provider's host. `'none'` if the provider uses no network. */
@@ -63,14 +63,18 @@ export interface HostedPullRequest {
   readonly isDraft: boolean;
 }
 
+/** What the owner of a repository does on the host, without the provider. A promise resolves when the provider can see the change. */
 export interface PullRequestControl {
-  /** Returns the open pull requests of the repository, oldest first. Titles have no draft prefix. */
-  open(repository: string): readonly HostedPullRequest[];
-  close(repository: string, number: number): void;
+  /** Returns the open pull requests of the repository, oldest first. Leaves out those of forks. Titles have no draft prefix. */
+  open(repository: string): Promise<readonly HostedPullRequest[]>;
+  close(repository: string, number: number): Promise<void>;
   /** Opens a pull request from a branch of this name in a fork. */
-  openFromFork(repository: string, branch: string, base: string): void;
-  /** From now on, the credential can't read or open pull requests. */
-  forbid(): void;
+  openFromFork(repository: string, branch: string, base: string): Promise<void>;
+  /**
+   * From now on, the credential can find the repository, but can't read or open its pull requests. A host may answer such a request with
+   * 403, or with 404. The suite expects `pull_request_refused` with `pull_request_forbidden` for both, never `repository_not_found`.
+   */
+  forbid(): Promise<void>;
 }
 
 /** The tools of a case. */

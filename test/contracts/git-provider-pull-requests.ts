@@ -47,46 +47,46 @@ export const pullRequestCases: readonly StageCase[] = [
     const opened = await open();
     assert.deepEqual(opened, { number: 1, url: opened.url });
     assert.match(opened.url, /^https?:\/\/.*\b1$/u);
-    assert.deepEqual(control.open(repository), [first]);
+    assert.deepEqual(await control.open(repository), [first]);
     assert.deepEqual(await open({ title: 'Sell tea: "all" & more', body: '' }), opened);
-    assert.deepEqual(control.open(repository), [{ ...first, title: 'Sell tea: "all" & more', body: '' }]);
+    assert.deepEqual(await control.open(repository), [{ ...first, title: 'Sell tea: "all" & more', body: '' }]);
     assert.equal((await open({ branch: 'other' })).number, 2);
-    assert.equal(control.open(repository).length, 2);
+    assert.equal((await control.open(repository)).length, 2);
   }),
   pullRequestCase('changes the base branch only if one is given', async ({ repository, control, open }) => {
     await open({ base: 'next' });
-    assert.deepEqual(control.open(repository), [{ ...first, base: 'next' }]);
+    assert.deepEqual(await control.open(repository), [{ ...first, base: 'next' }]);
     await open();
-    assert.deepEqual(control.open(repository), [{ ...first, base: 'next' }]);
+    assert.deepEqual(await control.open(repository), [{ ...first, base: 'next' }]);
     assert.equal((await open({ base: 'main' })).number, 1);
-    assert.deepEqual(control.open(repository), [first]);
+    assert.deepEqual(await control.open(repository), [first]);
   }),
   pullRequestCase('opens a draft, and does not change whether an open pull request is a draft', async ({ repository, control, open }) => {
     await open({ draft: true });
-    assert.deepEqual(control.open(repository), [{ ...first, isDraft: true }]);
+    assert.deepEqual(await control.open(repository), [{ ...first, isDraft: true }]);
     await open({ title: 'Sell tea' });
-    assert.deepEqual(control.open(repository), [{ ...first, title: 'Sell tea', isDraft: true }]);
+    assert.deepEqual(await control.open(repository), [{ ...first, title: 'Sell tea', isDraft: true }]);
     await open({ branch: 'other' });
     await open({ branch: 'other', draft: true });
-    assert.deepEqual(control.open(repository).map(({ isDraft }) => isDraft), [true, false]);
+    assert.deepEqual((await control.open(repository)).map(({ isDraft }) => isDraft), [true, false]);
   }),
   pullRequestCase('opens a new pull request after the first was closed', async ({ repository, control, open }) => {
     const opened = await open();
-    control.close(repository, opened.number);
+    await control.close(repository, opened.number);
     assert.equal((await open()).number, 2);
-    assert.deepEqual(control.open(repository), [{ ...first, number: 2 }]);
+    assert.deepEqual(await control.open(repository), [{ ...first, number: 2 }]);
   }),
   pullRequestCase("does not change a fork's pull request from a branch with the same name", async ({ repository, control, open }) => {
-    control.openFromFork(repository, 'work', 'main');
+    await control.openFromFork(repository, 'work', 'main');
     assert.equal((await open()).number, 2);
-    control.openFromFork(repository, 'work', 'next');
+    await control.openFromFork(repository, 'work', 'next');
     assert.equal((await open({ title: 'Sell tea' })).number, 2);
-    assert.deepEqual(control.open(repository), [{ ...first, number: 2, title: 'Sell tea' }]);
+    assert.deepEqual(await control.open(repository), [{ ...first, number: 2, title: 'Sell tea' }]);
   }),
   pullRequestCase('opens one pull request for many concurrent callers', async ({ repository, control, open }) => {
     const opened = await Promise.all(Array.from({ length: 5 }, () => open()));
     assert.deepEqual(opened.map(({ number }) => number), [1, 1, 1, 1, 1]);
-    assert.deepEqual(control.open(repository), [first]);
+    assert.deepEqual(await control.open(repository), [first]);
   }),
   pullRequestCase("opens one pull request if the host's response is lost", async ({ repository, control, open, host }) => {
     if (host === 'none') return;
@@ -101,7 +101,7 @@ export const pullRequestCases: readonly StageCase[] = [
     intercept(() => false);
     await open();
     const last = requests;
-    control.close(repository, 1);
+    await control.close(repository, 1);
     // A provider may retry by itself.
     intercept((request) => request === last);
     await open().catch(isFailed);
@@ -110,7 +110,7 @@ export const pullRequestCases: readonly StageCase[] = [
     await open({ branch: 'other' }).then(() => assert.fail('it succeeds without an answer'), isFailed);
     host.intercept(null);
     assert.equal((await open({ branch: 'other' })).number, 3);
-    assert.deepEqual(control.open(repository), [{ ...first, number: 2 }, { ...first, number: 3, branch: 'other' }]);
+    assert.deepEqual(await control.open(repository), [{ ...first, number: 2 }, { ...first, number: 3, branch: 'other' }]);
   }),
   pullRequestCase('fails with pull_request_refused if the host forbids it or there is nothing to merge', async ({ repository, control, open }) => {
     const isRefusal = (branch: string, code: string) => (error: unknown): boolean => {
@@ -120,9 +120,9 @@ export const pullRequestCases: readonly StageCase[] = [
       return true;
     };
     await assert.rejects(open({ branch: 'main' }), isRefusal('main', 'nothing_to_merge'));
-    control.forbid();
+    await control.forbid();
     await assert.rejects(open(), isRefusal('work', 'pull_request_forbidden'));
-    assert.deepEqual(control.open(repository), []);
+    assert.deepEqual(await control.open(repository), []);
   }),
   [
     'fails to open a pull request with repository_not_found if there is no such repository',
@@ -137,7 +137,7 @@ export const pullRequestCases: readonly StageCase[] = [
     const reason = new Error('the caller has left');
     const opened = open({}, AbortSignal.abort(reason));
     await assertFails(opened, (error) => error === reason, 'openPullRequest rejects with the reason of the signal');
-    assert.deepEqual(control.open(repository), []);
+    assert.deepEqual(await control.open(repository), []);
     assert.equal((await open()).number, 1);
   }),
 ];

@@ -34,7 +34,7 @@ export const remoteCases: readonly StageCase[] = [
       const repository = await publish({ commits: [first] });
       assert.ok((await provider.find(repository)).isArchived !== true, 'a repository is archived that nobody has archived');
       if (archive === undefined) return;
-      archive(repository);
+      await archive(repository);
       assert.equal((await provider.find(repository)).isArchived, true);
     },
   ],

@@ -13,14 +13,14 @@ import { doubleToken, startGitHubDouble, type DoubleOptions, type GitHubDouble }
 function pullRequestsOf({ repositories, pullRequests }: GitHubDouble): PullRequestControl {
   const idOf = (repository: string): number => repositories.find(repository)?.repository.id ?? 0;
   return {
-    open: (repository) => pullRequests.of(idOf(repository)).filter(({ state, fork }) => state === 'open' && fork === null)
+    open: async (repository) => pullRequests.of(idOf(repository)).filter(({ state, fork }) => state === 'open' && fork === null)
       .map(({ number, title, body, head, base, draft }) => ({ number, title, body: body ?? '', branch: head, base, isDraft: draft })),
-    close(repository, number) {
+    async close(repository, number) {
       for (const each of pullRequests.of(idOf(repository))) if (each.number === number) each.state = 'closed';
     },
-    openFromFork: (repository, head, base) =>
+    openFromFork: async (repository, head, base) =>
       void pullRequests.add(idOf(repository), { title: 'Of a fork', body: null, head, base, draft: false, fork: 'acme/fork' }),
-    forbid: () => void (pullRequests.allowed = false),
+    forbid: async () => void (pullRequests.allowed = false),
   };
 }
 
@@ -54,7 +54,7 @@ async function createHarness({ token, ...options }: Way): Promise<GitProviderHar
       double.repositories.put(name, place);
       return name;
     },
-    archive: (name) => void Object.assign(double.repositories.find(name)?.repository ?? {}, { archived: true }),
+    archive: async (name) => void Object.assign(double.repositories.find(name)?.repository ?? {}, { archived: true }),
     rename: async (from, to) => double.repositories.rename(from, to),
     acceptsGit: async ({ authorization }) => authorization === basic,
     async close() {

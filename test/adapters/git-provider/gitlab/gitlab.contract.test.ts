@@ -14,16 +14,16 @@ import { startGitLab, type GitLabDouble, type GitLabDoubleOptions } from '../../
 function mergeRequestsOf({ projects, mergeRequests }: GitLabDouble): PullRequestControl {
   const idOf = (path: string): number => projects.find(path)?.repository.id ?? 0;
   return {
-    open: (path) => mergeRequests.of(idOf(path)).filter(({ state, sourceProject }) => state === 'opened' && sourceProject === idOf(path))
+    open: async (path) => mergeRequests.of(idOf(path)).filter(({ state, sourceProject }) => state === 'opened' && sourceProject === idOf(path))
       .map(({ iid, title, description, sourceBranch, targetBranch }) => ({
         number: iid, title: title.replace(/^Draft: /u, ''), body: description, branch: sourceBranch, base: targetBranch, isDraft: title.startsWith('Draft: '),
       })),
-    close(path, iid) {
+    async close(path, iid) {
       for (const each of mergeRequests.of(idOf(path))) if (each.iid === iid) each.state = 'closed';
     },
-    openFromFork: (path, sourceBranch, targetBranch) =>
+    openFromFork: async (path, sourceBranch, targetBranch) =>
       void mergeRequests.add(idOf(path), { title: 'Of a fork', description: '', sourceBranch, targetBranch, sourceProject: 9 }),
-    forbid: () => void (mergeRequests.allowed = false),
+    forbid: async () => void (mergeRequests.allowed = false),
   };
 }
 
@@ -52,7 +52,7 @@ async function createHarness(options: GitLabDoubleOptions): Promise<GitProviderH
       host.projects.put(name, place);
       return name;
     },
-    archive: (name) => void Object.assign(host.projects.find(name)?.repository ?? {}, { archived: true }),
+    archive: async (name) => void Object.assign(host.projects.find(name)?.repository ?? {}, { archived: true }),
     rename: async (from, to) => host.projects.rename(from, to),
     acceptsGit: async ({ authorization }) => authorization === basic,
     async close() {
