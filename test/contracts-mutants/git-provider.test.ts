@@ -189,6 +189,16 @@ describe('The contract of git providers catches', () => {
     ]);
   });
 
+  test('a push that fails during a listing, and fails with its error', async () => {
+    const refused = new Error('the host refuses the push');
+    const failure = await failureOfCase('lists the files of one commit', () => createHarnessWithPushes(2, refused));
+    expect(failure).toBe(refused);
+  });
+
+  test('no mistake in a provider with several requests at once, because the suite pushes once', async () => {
+    expect(await failureOfCase('lists the files of one commit', () => createHarnessWithPushes(3, new Error('a second push')))).toBeNull();
+  });
+
   test("a harness that can't be closed, even if its case fails", async () => {
     const cannotClose = "the harness can't be closed: two requests were not expected";
     const name = 'gives git an Authorization that the host accepts';
@@ -197,6 +207,21 @@ describe('The contract of git providers catches', () => {
     expect(failure).toMatchObject({ message: `the host refuses git with this Authorization; and ${cannotClose}` });
   });
 });
+
+/** The host refuses push `refused`, and later ones, to one repository. The provider sends two requests at once, for the dates of two files. */
+async function createHarnessWithPushes(refused: number, error: Error): Promise<GitProviderHarness> {
+  const harness = await createGiteaHarness();
+  const pushes = new Map<string, number>();
+  return {
+    ...harness,
+    async publish(gitDir, name) {
+      const count = (pushes.get(name) ?? 0) + 1;
+      pushes.set(name, count);
+      if (count >= refused) throw error;
+      return await harness.publish(gitDir, name);
+    },
+  };
+}
 
 async function createUnclosableHarness(): Promise<GitProviderHarness> {
   const harness = await createGiteaHarness();

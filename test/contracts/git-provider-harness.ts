@@ -95,7 +95,27 @@ export const agents = '.skep/microagents';
 
 /** Turns cases that need a stage into contract cases. Each case gets its own harness. */
 export function stageCases(createHarness: () => Promise<GitProviderHarness>, cases: readonly StageCase[]): ContractCase[] {
-  return casesWithFolder(createHarness, stageOf, cases);
+  return casesWithFolder(createHarness, stageOf, cases.map(([name, run]) => [name, (stage) => runWithInterceptors(stage, run)]));
+}
+
+/** If an interceptor throws, the case fails with that error. The provider only sees that a connection breaks. */
+async function runWithInterceptors({ host, ...stage }: GitProviderStage, run: StageCase[1]): Promise<void> {
+  const failures: { readonly error: unknown }[] = [];
+  const watched = (interceptor: Interceptor): Interceptor => async () => {
+    try {
+      return await interceptor();
+    } catch (error) {
+      failures.push({ error });
+      throw error;
+    }
+  };
+  const watchedHost = host === 'none' ? host : {
+    ...host,
+    intercept: (interceptor: Interceptor | null) => host.intercept(interceptor === null ? null : watched(interceptor)),
+  };
+  const failed = await run({ ...stage, host: watchedHost }).then(() => null, (error: unknown) => ({ error }));
+  const first = failures[0] ?? failed;
+  if (first !== null) throw first.error;
 }
 
 function stageOf(harness: GitProviderHarness, folder: string): GitProviderStage {

@@ -118,8 +118,9 @@ export const hostCases: readonly StageCase[] = [
         const repository = await publish({ commits: before }, name);
         let seen = 0;
         host.intercept(async (): Promise<HostBehaviour> => {
-          if (seen === answered) await publish({ commits: after }, name);
+          // Counted before the push, because the provider may send other requests meanwhile.
           seen += 1;
+          if (seen === answered + 1) await publish({ commits: after }, name);
           return 'answer';
         });
         const when = `a push after ${answered} answers`;

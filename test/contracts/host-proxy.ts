@@ -9,7 +9,10 @@ import { buffer } from 'node:stream/consumers';
  */
 export type HostBehaviour = 'answer' | 'stall' | 'lose' | number | { readonly retryAfterSeconds: number };
 
-/** Called for each request. The answer waits for the result. */
+/**
+ * Called for each request. The answer waits for the result. If it throws, the connection breaks, and the suite reports its error as the
+ * cause of the failed case.
+ */
 export type Interceptor = () => HostBehaviour | Promise<HostBehaviour>;
 
 /** A proxy on the loopback interface between a provider and its host, or the host's double. It can simulate faults. */
