@@ -6,6 +6,7 @@ import { createGiteaProvider, type GiteaOptions } from '../../examples/gitea-pro
 import { isFailureOf } from '../../src/domain/failure.ts';
 import type { DatedFile, GitProvider } from '../../src/ports/git-provider.ts';
 import type { GitProviderHarness } from '../contracts/git-provider-harness.ts';
+import { createRepository } from '../contracts/git-repository.ts';
 import { gitProviderContract } from '../contracts/git-provider.ts';
 import { createMemoryGitProvider } from '../doubles/memory/index.ts';
 import { readPublished } from '../doubles/memory/published-repository.ts';
@@ -189,6 +190,16 @@ describe('The contract of git providers catches', () => {
     ]);
   });
 
+  test.each([
+    ['returns before the host has the repository', false, 'find fails with repository_not_found {"repository":"acme/shop"}'],
+    ['returns before the host has the branches', true, 'find returns no default branch'],
+  ])('a harness whose publish %s, in every case', async (_, isEmptyThere, result) => {
+    const message = `publish resolves when the provider can see the branches of acme/shop, but then ${result}`;
+    for (const name of ['dates a file by the committer date', 'gives git an Authorization that the host accepts']) {
+      expect(await failureOfCase(name, () => createLateHarness(isEmptyThere))).toMatchObject({ message });
+    }
+  });
+
   test('a push that fails during a listing, and fails with its error', async () => {
     const refused = new Error('the host refuses the push');
     const failure = await failureOfCase('lists the files of one commit', () => createHarnessWithPushes(2, refused));
@@ -219,6 +230,20 @@ async function createHarnessWithPushes(refused: number, error: Error): Promise<G
       pushes.set(name, count);
       if (count >= refused) throw error;
       return await harness.publish(gitDir, name);
+    },
+  };
+}
+
+/** The host has the repository, without branches, or does not have it when `publish` returns. */
+async function createLateHarness(isEmptyThere: boolean): Promise<GitProviderHarness> {
+  const harness = await createGiteaHarness();
+  return {
+    ...harness,
+    async publish(gitDir, name) {
+      if (!isEmptyThere) return name;
+      const empty = `${gitDir}-empty`;
+      await createRepository(empty, { commits: [] });
+      return await harness.publish(empty, name);
     },
   };
 }

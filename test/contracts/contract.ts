@@ -63,6 +63,7 @@ export async function assertRejects(call: Promise<unknown>, reason: Error, what 
   await assertFails(call, (error) => error === reason, `${what} rejects with the error "${reason.message}"`);
 }
 
-function textOf(error: unknown): string {
+/** Names an error in a message. */
+export function textOf(error: unknown): string {
   return isFailure(error) ? `${error.code} ${JSON.stringify(error.context)}` : String(error);
 }

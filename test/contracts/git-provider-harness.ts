@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import type { DatedFile, DirectoryListing, GitProvider, GitRemote } from '../../src/ports/git-provider.ts';
-import type { ContractCase } from './contract.ts';
+import { textOf, type ContractCase } from './contract.ts';
 import type { Interceptor } from './host-proxy.ts';
 import { casesWithFolder } from './stage-cases.ts';
 import { createRepository, type RepositoryDescription } from './git-repository.ts';
@@ -29,6 +29,9 @@ export interface GitProviderHarness {
   /**
    * Makes the bare repository in the folder available to the provider. Replaces an earlier repository of this name. The name has
    * two segments, and the harness must not change its end. Returns the name for the provider. The folder is removed afterwards.
+   *
+   * Resolves when the provider can see the branches. Many hosts handle a push after git has ended, so the harness must ask the host until
+   * it shows them. The suite does not wait: it calls `find` once after the first push to each name.
    */
   publish(gitDir: string, name: string): Promise<string>;
   /** Renames a published repository, as its owner does on the host. Both names are names for the provider. The new one is unused. */
@@ -120,6 +123,7 @@ async function runWithInterceptors({ host, ...stage }: GitProviderStage, run: St
 
 function stageOf(harness: GitProviderHarness, folder: string): GitProviderStage {
   const { provider, traits, host, pullRequests, archive } = harness;
+  const published = new Set<string>();
   let made = 0;
   return {
     provider,
@@ -133,7 +137,10 @@ function stageOf(harness: GitProviderHarness, folder: string): GitProviderStage 
       made += 1;
       const gitDir = join(folder, `${made}.git`);
       await createRepository(gitDir, description);
-      return await harness.publish(gitDir, name);
+      const repository = await harness.publish(gitDir, name);
+      if (!published.has(name)) await assertPublished(provider, repository, description);
+      published.add(name);
+      return repository;
     },
     async list(repository, directory = agents, asked = provider) {
       const listing = await asked.listFiles(repository, { directory: () => directory, accepts: () => true });
@@ -141,6 +148,16 @@ function stageOf(harness: GitProviderHarness, folder: string): GitProviderStage 
       return pairs(listing);
     },
   };
+}
+
+/** Fails if the provider does not see the repository. Without this, every case would fail for another reason. */
+async function assertPublished(provider: GitProvider, repository: string, { commits, unborn }: RepositoryDescription): Promise<void> {
+  const expected = `publish resolves when the provider can see the branches of ${repository}`;
+  const found = await provider.find(repository).catch((cause: unknown) => {
+    throw Object.assign(new assert.AssertionError({ message: `${expected}, but then find fails with ${textOf(cause)}` }), { cause });
+  });
+  const isVisible = commits.length === 0 || unborn !== undefined || found.defaultBranch !== null;
+  assert.ok(isVisible, `${expected}, but then find returns no default branch`);
 }
 
 function pairs({ files }: DirectoryListing): readonly Dated[] {

@@ -112,9 +112,11 @@ export const hostCases: readonly StageCase[] = [
       ];
       const old = [[file, start + 100], [`${agents}/deploy/b.md`, start + 100]];
       const pushed = [[file, start + 10], [`${agents}/deploy/c.md`, start + 200]];
-      const requests = await countRequests(host, async (fresh) => await list(await publish({ commits: before }), agents, fresh));
+      const shop = await publish({ commits: before });
+      const requests = await countRequests(host, async (fresh) => await list(shop, agents, fresh));
       for (let answered = 0; answered <= requests; answered += 1) {
         const name = `acme/shop-${answered}`;
+        host.intercept(null);
         const repository = await publish({ commits: before }, name);
         let seen = 0;
         host.intercept(async (): Promise<HostBehaviour> => {
