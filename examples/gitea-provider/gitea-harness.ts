@@ -25,6 +25,7 @@ export async function createGiteaHarness(
   return {
     provider: createProvider(60_000),
     traits: { clockSkew: 'introduction', discardedHistory: 'ignored', invalidUtf8: 'omitted', remote: 'url', formerName: 'repository' },
+    secrets: [token],
     host: { createProvider, intercept: proxy.intercept },
     pullRequests: 'none',
     async publish(gitDir, name) {

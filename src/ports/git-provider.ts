@@ -81,10 +81,15 @@ export interface NewPullRequest extends PullRequestContent {
  * or an escape.
  *
  * Every method rejects with a `Failure`: `repository_not_found` (it does not exist, or the credential can't see it),
- * `provider_unauthorized`, `provider_rate_limited`, `provider_timeout` (every call has a time limit, which the adapter chooses), or
- * `provider_failed` (anything else: a 5xx status, a corrupt repository). A failure is never an empty list. Every method is idempotent, and
- * all but `openPullRequest` are read-only. Optional methods are capabilities that a host may not have. If the host does not support an
- * option of a call, the call is refused with the reason, such as `drafts_unsupported`. The option is never ignored.
+ * `provider_unauthorized` (the host refuses the credential, or the credential lacks a permission), `provider_rate_limited`,
+ * `provider_timeout` (every call has a time limit, which the adapter chooses), or `provider_failed` (anything else: a 5xx status, a corrupt
+ * repository). A failure is never an empty list. No failure contains a secret, also not in its cause. Every method is idempotent, and all
+ * but `openPullRequest` are read-only. Optional methods are capabilities that a host may not have. If the host does not support an option
+ * of a call, the call is refused with the reason, such as `drafts_unsupported`. The option is never ignored.
+ *
+ * A 403 is `provider_unauthorized`. If the host uses it for a repository that the credential can't see, it is `repository_not_found`, as a
+ * 404. If the adapter can't tell what its host means, it is `provider_failed`. It is never `repository_forbidden`: that is a failure of
+ * `RepositoryCheckouts`, for git itself.
  *
  * If `signal` fires, or has fired before the call, the call rejects with `signal.reason` itself. The caller chooses this value; it is not
  * wrapped in a failure.
@@ -122,8 +127,12 @@ export interface GitProvider {
 
   /**
    * Opens a pull request. If the branch has an open one (with this base, otherwise the newest), updates its title, its body and, if given,
-   * its base. Concurrent and repeated calls for one branch lead to one pull request. `repository` is a path that `find` returned. Further
-   * failure: `pull_request_refused` with `pull_request_forbidden`, `drafts_unsupported`, `nothing_to_merge` or `host_refused`.
+   * its base. Concurrent and repeated calls for one branch lead to one pull request. `repository` is a path that `find` returned.
+   *
+   * Further failure: `pull_request_refused` with `pull_request_forbidden` (the repository can be found, but not its pull requests),
+   * `drafts_unsupported`, `nothing_to_merge` or `host_refused`. A host may open a pull request without changes instead of
+   * `nothing_to_merge`, but not from a branch into itself. If the branch does not exist, the call fails as the host refuses it, with
+   * `host_refused` or `provider_failed`: an adapter need not ask for the branch first, because the caller has just pushed it.
    */
   openPullRequest?(repository: string, request: NewPullRequest, signal?: AbortSignal): Promise<PullRequest>;
 
@@ -133,10 +142,16 @@ export interface GitProvider {
    */
   searchRepositories?(text: string, page: HostPageRequest, signal?: AbortSignal): Promise<HostPage<SearchHit>>;
 
-  /** Lists the branches, sorted by name. An empty repository has none. `repository` is a path that `find` returned. */
+  /**
+   * Lists the branches. An empty repository has none. `repository` is a path that `find` returned. The order is the host's, and does not
+   * depend on the page size. GitLab and `local` sort by name; GitHub does not say how it sorts.
+   */
   listBranches?(repository: string, page: HostPageRequest, signal?: AbortSignal): Promise<HostPage<Branch>>;
 
-  /** Checks whether it answers. The detail also says what it serves. Never rejects. */
+  /**
+   * Checks whether the host answers. If there is a credential, it sends it to a place where the host refuses a wrong one: then `ok` is
+   * false. The detail also says what it serves, and contains no secret. Never rejects.
+   */
   check(): Promise<CheckResult>;
 
   /**

@@ -3,20 +3,12 @@ import { matchesGlob } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { createGiteaHarness } from '../../examples/gitea-provider/gitea-harness.ts';
 import { createGiteaProvider, type GiteaOptions } from '../../examples/gitea-provider/gitea-provider.ts';
-import { isFailureOf } from '../../src/domain/failure.ts';
+import { Failure, isFailureOf } from '../../src/domain/failure.ts';
 import type { DatedFile, GitProvider } from '../../src/ports/git-provider.ts';
 import type { GitProviderHarness } from '../contracts/git-provider-harness.ts';
-import { createRepository } from '../contracts/git-repository.ts';
-import { gitProviderContract } from '../contracts/git-provider.ts';
 import { createMemoryGitProvider } from '../doubles/memory/index.ts';
 import { readPublished } from '../doubles/memory/published-repository.ts';
-
-/** Returns the failure of the only case whose name begins with `name`. */
-async function failureOfCase(name: string, createHarness: () => Promise<GitProviderHarness>): Promise<unknown> {
-  const cases = gitProviderContract(createHarness).filter((each) => each.name.startsWith(name));
-  expect(cases.map((each) => each.name)).toHaveLength(1);
-  return await cases[0]?.run().then(() => null, (error: unknown) => error);
-}
+import { failureOfCase } from './failure-of-case.ts';
 
 type Fetch = typeof fetch;
 
@@ -151,6 +143,15 @@ const mistakes: readonly (readonly [mistake: string, contractCase: string, creat
     withMissingAsEmpty,
   ],
   [
+    'a forbidden file that is reported as "not found"',
+    'fails, but not with file_not_found or an empty list, if the host answers 403',
+    withMethods((provider) => ({
+      readFile: (repository, file, maxBytes, signal) => provider.readFile(repository, file, maxBytes, signal).catch(() => {
+        throw new Failure('file_not_found', { path: file.path });
+      }),
+    })),
+  ],
+  [
     'a branch name that is used instead of a commit',
     'lists the files of one commit, even if someone pushes meanwhile',
     withBody((body) => body.replace(/^(\[\{"ref":"refs\/heads\/main","object":\{"sha":")[0-9a-f]+/u, '$1main')),
@@ -190,74 +191,7 @@ describe('The contract of git providers catches', () => {
     ]);
   });
 
-  test.each([
-    ['returns before the host has the repository', false, 'find fails with repository_not_found {"repository":"acme/shop"}'],
-    ['returns before the host has the branches', true, 'find returns no default branch'],
-  ])('a harness whose publish %s, in every case', async (_, isEmptyThere, result) => {
-    const message = `publish resolves when the provider can see the branches of acme/shop, but then ${result}`;
-    for (const name of ['dates a file by the committer date', 'gives git an Authorization that the host accepts']) {
-      expect(await failureOfCase(name, () => createLateHarness(isEmptyThere))).toMatchObject({ message });
-    }
-  });
-
-  test('a push that fails during a listing, and fails with its error', async () => {
-    const refused = new Error('the host refuses the push');
-    const failure = await failureOfCase('lists the files of one commit', () => createHarnessWithPushes(2, refused));
-    expect(failure).toBe(refused);
-  });
-
-  test('no mistake in a provider with several requests at once, because the suite pushes once', async () => {
-    expect(await failureOfCase('lists the files of one commit', () => createHarnessWithPushes(3, new Error('a second push')))).toBeNull();
-  });
-
-  test("a harness that can't be closed, even if its case fails", async () => {
-    const cannotClose = "the harness can't be closed: two requests were not expected";
-    const name = 'gives git an Authorization that the host accepts';
-    expect(await failureOfCase(name, createUnclosableHarness)).toMatchObject({ message: cannotClose });
-    const failure = await failureOfCase(name, async () => ({ ...(await createUnclosableHarness()), acceptsGit: async () => false }));
-    expect(failure).toMatchObject({ message: `the host refuses git with this Authorization; and ${cannotClose}` });
-  });
 });
-
-/** The host refuses push `refused`, and later ones, to one repository. The provider sends two requests at once, for the dates of two files. */
-async function createHarnessWithPushes(refused: number, error: Error): Promise<GitProviderHarness> {
-  const harness = await createGiteaHarness();
-  const pushes = new Map<string, number>();
-  return {
-    ...harness,
-    async publish(gitDir, name) {
-      const count = (pushes.get(name) ?? 0) + 1;
-      pushes.set(name, count);
-      if (count >= refused) throw error;
-      return await harness.publish(gitDir, name);
-    },
-  };
-}
-
-/** The host has the repository, without branches, or does not have it when `publish` returns. */
-async function createLateHarness(isEmptyThere: boolean): Promise<GitProviderHarness> {
-  const harness = await createGiteaHarness();
-  return {
-    ...harness,
-    async publish(gitDir, name) {
-      if (!isEmptyThere) return name;
-      const empty = `${gitDir}-empty`;
-      await createRepository(empty, { commits: [] });
-      return await harness.publish(empty, name);
-    },
-  };
-}
-
-async function createUnclosableHarness(): Promise<GitProviderHarness> {
-  const harness = await createGiteaHarness();
-  return {
-    ...harness,
-    async close() {
-      await harness.close();
-      throw new Error('two requests were not expected');
-    },
-  };
-}
 
 /** A memory provider that wrongly matches names as patterns in one of two places. */
 async function createPatternHarness(place: 'directory' | 'history'): Promise<GitProviderHarness> {
@@ -281,6 +215,7 @@ async function createPatternHarness(place: 'directory' | 'history'): Promise<Git
   return {
     provider,
     traits: { clockSkew: 'introduction', discardedHistory: 'counts', invalidUtf8: 'omitted', remote: 'url', formerName: 'nothing' },
+    secrets: [],
     host: 'none',
     pullRequests: 'none',
     async publish(gitDir, name) {

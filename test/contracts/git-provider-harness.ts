@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import type { DatedFile, DirectoryListing, GitProvider, GitRemote } from '../../src/ports/git-provider.ts';
+import type { ListingCache } from '../../src/ports/listing-cache.ts';
 import { textOf, type ContractCase } from './contract.ts';
 import type { Interceptor } from './host-proxy.ts';
 import { casesWithFolder } from './stage-cases.ts';
@@ -26,6 +27,8 @@ export interface GitProviderTraits {
 export interface GitProviderHarness {
   readonly provider: GitProvider;
   readonly traits: GitProviderTraits;
+  /** The provider's credential, and everything that contains it in another form. The suite searches for them. Empty if there is none. */
+  readonly secrets: readonly string[];
   /**
    * Makes the bare repository in the folder available to the provider. Replaces an earlier repository of this name. The name has
    * two segments, and the harness must not change its end. Returns the name for the provider. The folder is removed afterwards.
@@ -50,8 +53,11 @@ export interface GitProviderHarness {
 
 /** A host with simulated faults. `startHostProxy` adds them to any HTTP host. */
 export interface ProviderHost {
-  /** Returns another provider for the same host, with an empty cache and this timeout. The harness closes it. */
-  createProvider(timeoutMs: number): GitProvider;
+  /**
+   * Returns another provider for the same host, with an empty cache and this timeout. The harness closes it. If the adapter takes a
+   * `ListingCache`, the harness passes this one on.
+   */
+  createProvider(timeoutMs: number, listingCache?: ListingCache): GitProvider;
   /** Sets the interceptor of all requests of the harness's providers. With null, the default, the host answers all requests. */
   intercept(interceptor: Interceptor | null): void;
 }
@@ -68,6 +74,8 @@ export interface HostedPullRequest {
 
 /** What the owner of a repository does on the host, without the provider. A promise resolves when the provider can see the change. */
 export interface PullRequestControl {
+  /** If the base has all commits of a branch, does the host refuse a pull request, or open an empty one? */
+  readonly emptyPullRequests: 'refused' | 'opened';
   /** Returns the open pull requests of the repository, oldest first. Leaves out those of forks. Titles have no draft prefix. */
   open(repository: string): Promise<readonly HostedPullRequest[]>;
   close(repository: string, number: number): Promise<void>;
@@ -122,12 +130,13 @@ async function runWithInterceptors({ host, ...stage }: GitProviderStage, run: St
 }
 
 function stageOf(harness: GitProviderHarness, folder: string): GitProviderStage {
-  const { provider, traits, host, pullRequests, archive } = harness;
+  const { provider, traits, secrets, host, pullRequests, archive } = harness;
   const published = new Set<string>();
   let made = 0;
   return {
     provider,
     traits,
+    secrets,
     host,
     pullRequests,
     archive,

@@ -9,7 +9,7 @@ import type { HostBehaviour } from './host-proxy.ts';
 const start = 1_600_000_000;
 const file = `${agents}/a.md`;
 const everything = { directory: () => agents, accepts: () => true };
-const simple = { commits: [{ id: 'first', at: start, files: [[file, '1'] as const] }] };
+export const simple = { commits: [{ id: 'first', at: start, files: [[file, '1'] as const] }] };
 
 // The blob id that git computes from the content of the file.
 const content = { path: file, blobId: '56a6051ca2b02b04ef92d5150c9ef600403cb1de' };
@@ -22,15 +22,19 @@ const longMs = 60_000;
 // Longer than a provider may wait by itself.
 const retryAfterSeconds = 900;
 
+// Nothing is opened, even if the host answers.
+const nothingNew = { branch: 'main', title: 'Nothing', body: '', base: 'main', draft: false };
+
 type Call = (provider: GitProvider, repository: string) => Promise<unknown> | undefined;
 
 /** A call of every method that asks the host. It is undefined if the provider does not have the method. */
-const calls: readonly (readonly [what: string, call: Call])[] = [
+export const calls: readonly (readonly [what: string, call: Call])[] = [
   ['listFiles', (provider, repository) => provider.listFiles(repository, everything)],
   ['find', (provider, repository) => provider.find(repository)],
   ['readFile', (provider, repository) => provider.readFile(repository, content, 1)],
   ['searchRepositories', (provider) => provider.searchRepositories?.('shop', { after: null, limit: 10 })],
   ['listBranches', (provider, repository) => provider.listBranches?.(repository, { after: null, limit: 10 })],
+  ['openPullRequest', (provider, repository) => provider.openPullRequest?.(repository, nothingNew)],
 ];
 
 /** Returns a case in which every answer of the host is this one, and every call of a new provider must fail as accepted. */
@@ -76,10 +80,10 @@ export const hostCases: readonly StageCase[] = [
       if (host === 'none') return;
       host.intercept(() => 'stall');
       const provider = host.createProvider(300);
-      const expected = 'fails with provider_timeout';
-      await assertFails(inTime(provider.listFiles(repository, everything)), isTimeout, `listFiles ${expected}`);
-      await assertFails(inTime(provider.find(repository)), isTimeout, `find ${expected}`);
-      await assertFails(inTime(provider.readFile(repository, content, 1)), isTimeout, `readFile ${expected}`);
+      for (const [what, call] of calls) {
+        const asked = call(provider, repository);
+        if (asked !== undefined) await assertFails(inTime(asked), isTimeout, `${what} fails with provider_timeout`);
+      }
       assert.equal((await inTime(provider.check())).ok, false, 'the check of a host that does not answer');
     },
   ],
@@ -90,6 +94,9 @@ export const hostCases: readonly StageCase[] = [
     (error, { name }) => isFailureOf(error, 'provider_rate_limited') && error.context.provider === name
       && Math.abs(error.context.retryAfterSeconds - retryAfterSeconds) <= 1,
   ),
+  // An adapter may know what a 403 of its host means. It never means that the content does not exist.
+  failureCase('fails, but not with file_not_found or an empty list, if the host answers 403', 403, (error) =>
+    isFailureOf(error, 'provider_unauthorized', 'repository_not_found', 'provider_failed', 'pull_request_refused')),
   failureCase('fails with provider_failed or provider_timeout if the connection breaks', 'lose', isHostFailure),
   [
     'lists the files of one commit, even if someone pushes meanwhile',
@@ -137,7 +144,7 @@ export const hostCases: readonly StageCase[] = [
 ];
 
 /** Returns the number of requests of a provider with an empty cache. */
-async function countRequests(host: ProviderHost, use: (fresh: GitProvider) => Promise<unknown>): Promise<number> {
+export async function countRequests(host: ProviderHost, use: (fresh: GitProvider) => Promise<unknown>): Promise<number> {
   let requests = 0;
   host.intercept(() => {
     requests += 1;
@@ -149,15 +156,16 @@ async function countRequests(host: ProviderHost, use: (fresh: GitProvider) => Pr
   return requests;
 }
 
-function isTimeout(error: unknown): boolean {
+export function isTimeout(error: unknown): boolean {
   return isFailureOf(error, 'provider_timeout');
 }
 
-function isHostFailure(error: unknown): boolean {
+export function isHostFailure(error: unknown): boolean {
   return isFailureOf(error, 'provider_failed') || isTimeout(error);
 }
 
-async function inTime<T>(work: Promise<T>): Promise<T> {
+/** Fails if the provider waits longer than any of its time limits. */
+export async function inTime<T>(work: Promise<T>): Promise<T> {
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => late.reject(new assert.AssertionError({ message: 'there is no time limit' })), patienceMs);
   try {

@@ -55,7 +55,7 @@ export const listCases: readonly StageCase[] = [
     },
   ],
   [
-    'lists the branches with their commits sorted by name, and none for an empty repository',
+    'lists the branches with their commits in one order with any page size, and none for an empty repository',
     async ({ publish, provider }) => {
       const list = provider.listBranches?.bind(provider);
       if (list === undefined) return;
@@ -63,8 +63,10 @@ export const listCases: readonly StageCase[] = [
       const commits = [{ id: 'first', at: start, files: [['a', '1'] as const] }, { id: 'second', at: start + 10, files: [['a', '2'] as const] }];
       const branches = Object.fromEntries(names.map((name) => [name, name === 'old' ? 'first' : 'second']));
       const repository = await publish({ commits, branches });
+      const inOnePage = (await readAll((page) => list(repository, page))).map(({ name }) => name);
       for (const limit of [1, 2, 5, 100]) {
         const found: readonly Branch[] = await readAll((page) => list(repository, page), limit);
+        assert.deepEqual(found.map(({ name }) => name), inOnePage, `the order with pages of ${limit} branches`);
         assert.deepEqual(found.map(({ name }) => name).toSorted(), names.toSorted());
         assert.deepEqual(new Set(found.map(({ commit }) => commit)).size, 2);
         for (const { commit } of found) assert.match(commit, /^[0-9a-f]{40}$/u);

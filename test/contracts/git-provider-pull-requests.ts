@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { type FailureContexts, isFailure, isFailureOf } from '../../src/domain/failure.ts';
 import type { NewPullRequest } from '../../src/ports/git-provider.ts';
-import { assertFails } from './contract.ts';
+import { assertFails, decidedBy } from './contract.ts';
 import type { GitProviderStage, PullRequestControl, StageCase } from './git-provider-harness.ts';
+import { countRequests, inTime, isTimeout } from './git-provider-hosts.ts';
 import type { RepositoryDescription } from './git-repository.ts';
+import type { HostBehaviour } from './host-proxy.ts';
 
 const start = 1_600_000_000;
 
@@ -16,6 +18,20 @@ const shop: RepositoryDescription = {
 const wanted: NewPullRequest = { branch: 'work', title: 'Sell coffee', body: 'Tea is *out*.\n', base: null, draft: false };
 const first = { number: 1, title: wanted.title, body: wanted.body, branch: 'work', base: 'main', isDraft: false };
 
+/** More than a page of the hosts that Skep knows. */
+const many = Array.from({ length: 100 }, (_, index) => `branch-${index}`);
+const atOnce = 10;
+
+// Long enough for the requests of a call, and short, so that a provider does not retry for long.
+const briefMs = 1000;
+
+const faults: readonly (readonly [behaviour: HostBehaviour, accepts: (error: unknown) => boolean])[] = [
+  [401, (error) => isFailureOf(error, 'provider_unauthorized')],
+  [{ retryAfterSeconds: 900 }, (error) => isFailureOf(error, 'provider_rate_limited')],
+  [500, (error) => isFailureOf(error, 'provider_failed', 'provider_timeout')],
+  ['stall', isTimeout],
+];
+
 interface PullRequestStage {
   readonly repository: string;
   readonly control: PullRequestControl;
@@ -24,9 +40,9 @@ interface PullRequestStage {
 }
 
 /** A case of pull requests. A provider that the harness declares to be without them must not open any. */
-function pullRequestCase(name: string, run: (stage: PullRequestStage) => Promise<void>): StageCase {
+function pullRequestCase(name: string, run: (stage: PullRequestStage) => Promise<void>, description = shop): StageCase {
   return [name, async ({ publish, provider, pullRequests: control, host }) => {
-    const repository = await publish(shop);
+    const repository = await publish(description);
     if (control === 'none') {
       const opened = provider.openPullRequest?.(repository, wanted);
       if (opened !== undefined) await assertFails(opened, isFailure, 'it fails to open a pull request, because the harness has none');
@@ -113,16 +129,46 @@ export const pullRequestCases: readonly StageCase[] = [
     assert.deepEqual(await control.open(repository), [{ ...first, number: 2 }, { ...first, number: 3, branch: 'other' }]);
   }),
   pullRequestCase('fails with pull_request_refused if the host forbids it or there is nothing to merge', async ({ repository, control, open }) => {
-    const isRefusal = (branch: string, code: string) => (error: unknown): boolean => {
-      assert.ok(isFailureOf(error, 'pull_request_refused'), String(error));
-      const { context }: { readonly context: FailureContexts['pull_request_refused'] } = error;
-      assert.deepEqual([context.repository, context.branch, context.reason.code], [repository, branch, code]);
-      return true;
-    };
-    await assert.rejects(open({ branch: 'main' }), isRefusal('main', 'nothing_to_merge'));
+    await assert.rejects(open({ branch: 'main' }), isRefusal(repository, 'main', 'nothing_to_merge'));
     await control.forbid();
-    await assert.rejects(open(), isRefusal('work', 'pull_request_forbidden'));
+    await assert.rejects(open(), isRefusal(repository, 'work', 'pull_request_forbidden'));
     assert.deepEqual(await control.open(repository), []);
+  }),
+  pullRequestCase('treats a branch whose commits are all in the base as declared', async ({ repository, control, open }) => {
+    await decidedBy(control, 'emptyPullRequests', async (trait) => {
+      if (trait === 'opened') assert.equal((await open({ branch: 'next' })).number, 1);
+      else await assert.rejects(open({ branch: 'next' }), isRefusal(repository, 'next', 'nothing_to_merge'));
+      assert.equal((await control.open(repository)).length, trait === 'opened' ? 1 : 0);
+    });
+  }),
+  pullRequestCase('finds the open pull request of a branch among 100 others', async ({ repository, control, open }) => {
+    const opened = await open();
+    for (let at = 0; at < many.length; at += atOnce) {
+      await Promise.all(many.slice(at, at + atOnce).map((branch) => open({ branch })));
+    }
+    assert.deepEqual(await open(), opened);
+    const newest = (await control.open(repository)).at(-1);
+    assert.equal((await open({ branch: newest?.branch ?? '' })).number, newest?.number);
+    assert.equal((await control.open(repository)).length, many.length + 1);
+  }, { ...shop, branches: { ...shop.branches, ...Object.fromEntries(many.map((branch) => [branch, 'second'])) } }),
+  pullRequestCase('openPullRequest fails as other calls do after some answers', async ({ repository, control, open, host }) => {
+    if (host === 'none') return;
+    // A new pull request, then an update of it.
+    for (const isOpen of [false, true]) {
+      const branch = isOpen ? 'other' : 'work';
+      const requests = await countRequests(host, (fresh) => fresh.openPullRequest?.(repository, { ...wanted, branch: 'other' }) ?? open());
+      for (const [behaviour, accepts] of faults) {
+        for (let good = 0; good < requests; good += 1) {
+          let seen = 0;
+          host.intercept(() => (++seen > good ? behaviour : 'answer'));
+          const opened = host.createProvider(briefMs).openPullRequest?.(repository, { ...wanted, branch });
+          const expected = `openPullRequest fails as find does if the answer is ${JSON.stringify(behaviour)} after ${good} answers`;
+          await assertFails(inTime(opened ?? open()), accepts, expected);
+        }
+      }
+      host.intercept(null);
+    }
+    assert.deepEqual((await control.open(repository)).map(({ branch }) => branch), ['other']);
   }),
   [
     'fails to open a pull request with repository_not_found if there is no such repository',
@@ -141,6 +187,15 @@ export const pullRequestCases: readonly StageCase[] = [
     assert.equal((await open()).number, 1);
   }),
 ];
+
+function isRefusal(repository: string, branch: string, code: string): (error: unknown) => boolean {
+  return (error) => {
+    assert.ok(isFailureOf(error, 'pull_request_refused'), String(error));
+    const { context }: { readonly context: FailureContexts['pull_request_refused'] } = error;
+    assert.deepEqual([context.repository, context.branch, context.reason.code], [repository, branch, code]);
+    return true;
+  };
+}
 
 function isFailed(error: unknown): void {
   assert.ok(isFailureOf(error, 'provider_failed'), String(error));

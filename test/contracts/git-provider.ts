@@ -8,8 +8,9 @@ import { hostCases } from './git-provider-hosts.ts';
 import { pullRequestCases } from './git-provider-pull-requests.ts';
 import { remoteCases } from './git-provider-remotes.ts';
 import { repositoryCases } from './git-provider-repositories.ts';
+import { secretCases } from './git-provider-secrets.ts';
 
-const groups = [fileCases, dateCases, contentCases, repositoryCases, remoteCases, pullRequestCases, listCases, hostCases];
+const groups = [fileCases, dateCases, contentCases, repositoryCases, remoteCases, pullRequestCases, listCases, hostCases, secretCases];
 
 /** One case of each kind of request, for a host of which only the addresses differ. */
 export const addressCases = [...groups.flatMap((cases) => cases.slice(0, 1)), ...remoteCases.slice(1)];

@@ -10,6 +10,7 @@ async function createHarness(): Promise<GitProviderHarness> {
   return {
     provider,
     traits: { clockSkew: 'introduction', discardedHistory: 'counts', invalidUtf8: 'omitted', remote: 'url', formerName: 'nothing' },
+    secrets: [],
     host: 'none',
     pullRequests: 'none',
     async publish(gitDir, name) {

@@ -46,7 +46,7 @@ function searchQuery(query: string): string | null {
   return terms.length === 0 ? null : [...terms, 'fork:true'].join(' ');
 }
 
-/** Makes one request. The branches are sorted by name. */
+/** Makes one request. The branches have the order of GitHub, which does not document it. */
 export async function listGitHubBranches(
   api: GitHubApi, repository: string, page: HostPageRequest, signal: AbortSignal,
 ): Promise<HostPage<Branch>> {

@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { createGitLabProvider } from '../../../../src/adapters/git-provider/gitlab/index.ts';
 import { createSystemClock } from '../../../../src/adapters/clock/system-clock.ts';
 import type { GitProvider } from '../../../../src/ports/git-provider.ts';
+import type { ListingCache } from '../../../../src/ports/listing-cache.ts';
 import { fileCases } from '../../../contracts/git-provider-files.ts';
 import { addressCases, gitProviderContract } from '../../../contracts/git-provider.ts';
 import { stageCases, type GitProviderHarness, type PullRequestControl } from '../../../contracts/git-provider-harness.ts';
@@ -14,6 +15,8 @@ import { startGitLab, type GitLabDouble, type GitLabDoubleOptions } from '../../
 function mergeRequestsOf({ projects, mergeRequests }: GitLabDouble): PullRequestControl {
   const idOf = (path: string): number => projects.find(path)?.repository.id ?? 0;
   return {
+    // GitLab opens a merge request without changes.
+    emptyPullRequests: 'opened',
     open: async (path) => mergeRequests.of(idOf(path)).filter(({ state, sourceProject }) => state === 'opened' && sourceProject === idOf(path))
       .map(({ iid, title, description, sourceBranch, targetBranch }) => ({
         number: iid, title: title.replace(/^Draft: /u, ''), body: description, branch: sourceBranch, base: targetBranch, isDraft: title.startsWith('Draft: '),
@@ -32,9 +35,10 @@ async function createHarness(options: GitLabDoubleOptions): Promise<GitProviderH
   const host = await startGitLab(options);
   const proxy = await startHostProxy(host.url);
   const providers: GitProvider[] = [];
-  const createProvider = (timeoutMs?: number): GitProvider => {
+  const createProvider = (timeoutMs?: number, listingCache?: ListingCache): GitProvider => {
     const limit = timeoutMs === undefined ? {} : { timeoutMs };
-    const provider = createGitLabProvider({ url: proxy.url, token: 'glpat-double', clock: createSystemClock(), ...limit });
+    const cache = listingCache && { listingCache };
+    const provider = createGitLabProvider({ url: proxy.url, token: 'glpat-double', clock: createSystemClock(), ...limit, ...cache });
     providers.push(provider);
     return provider;
   };
@@ -42,6 +46,7 @@ async function createHarness(options: GitLabDoubleOptions): Promise<GitProviderH
   let published = 0;
   return {
     provider: createProvider(),
+    secrets: ['glpat-double'],
     host: { createProvider, intercept: proxy.intercept },
     pullRequests: mergeRequestsOf(host),
     traits: { clockSkew: 'introduction', discardedHistory: 'ignored', invalidUtf8: 'omitted', remote: 'url', formerName: 'repository' },

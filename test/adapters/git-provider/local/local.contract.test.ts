@@ -12,6 +12,7 @@ async function createHarness(): Promise<GitProviderHarness> {
   return {
     provider,
     traits: { clockSkew: 'introduction', discardedHistory: 'counts', invalidUtf8: 'replaced', remote: 'folder', formerName: 'repository' },
+    secrets: [],
     host: 'none',
     pullRequests: 'none',
     async publish(gitDir, name) {
