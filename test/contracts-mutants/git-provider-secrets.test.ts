@@ -2,17 +2,19 @@ import { AssertionError } from 'node:assert';
 import { describe, expect, test } from 'vitest';
 import { createGiteaHarness } from '../../examples/gitea-provider/gitea-harness.ts';
 import { createGiteaProvider, type GiteaOptions } from '../../examples/gitea-provider/gitea-provider.ts';
-import { Failure } from '../../src/domain/failure.ts';
+import { Failure, isFailureOf } from '../../src/domain/failure.ts';
 import { explained } from '../../src/domain/reason.ts';
 import type { GitProvider } from '../../src/ports/git-provider.ts';
 import type { GitProviderHarness } from '../contracts/git-provider-harness.ts';
 import { failureOfCase } from './failure-of-case.ts';
 
-/** Returns a Gitea provider whose failures of `find` are replaced. */
+/** Returns a Gitea provider whose failures of `find` are replaced if their code is `provider_failed`. */
 function withFailures(change: (token: string) => Error): (options: GiteaOptions) => GitProvider {
   return (options) => {
     const provider = createGiteaProvider(options);
-    const find: GitProvider['find'] = (...asked) => provider.find(...asked).catch(() => Promise.reject(change(options.token)));
+    const find: GitProvider['find'] = (...asked) => provider.find(...asked).catch((error: unknown) => {
+      throw isFailureOf(error, 'provider_failed') ? change(options.token) : error;
+    });
     return { ...provider, find };
   };
 }
@@ -35,7 +37,10 @@ const mistakes: readonly (readonly [mistake: string, create: (options: GiteaOpti
   ],
   [
     'a credential in the detail of a check',
-    (options) => ({ ...createGiteaProvider(options), check: async () => ({ ok: true, detail: `it accepts ${options.token}` }) }),
+    (options) => {
+      const provider = createGiteaProvider(options);
+      return { ...provider, check: async () => ({ ...(await provider.check()), detail: `the token is ${options.token}` }) };
+    },
   ],
 ];
 
