@@ -36,7 +36,7 @@ export async function createGiteaHarness(
       return name;
     },
     rename: async (from, to) => gitea.rename(from, to),
-    archive: (name) => gitea.archive(name),
+    archive: async (name) => gitea.archive(name),
     acceptsGit: async ({ authorization }) => authorization === `Basic ${Buffer.from(`oauth2:${token}`).toString('base64')}`,
     async close() {
       await Promise.all(providers.map((provider) => provider.close()));
