@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { newPoolMember, poolFingerprint } from '../../src/domain/pool-plan.ts';
 import { quarantineOwner } from '../../src/domain/quarantine.ts';
 import { nextVersion } from '../../src/domain/sandbox-lifecycle.ts';
 import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
@@ -209,16 +210,34 @@ describe('a pool of an earlier process', () => {
     const { boot, engine, store, instanceId } = await withPool();
     engine.run({ ...stray, spec: pooled });
     const next = boot();
-    const pooledMembers = store.sandboxes.pooled.bind(store.sandboxes);
-    store.sandboxes.pooled = async () => {
-      store.sandboxes.pooled = pooledMembers;
-      const members = await pooledMembers();
-      for (const { sandbox } of members) await store.sandboxes.replace(nextVersion(sandbox, sandbox.updatedAt, {}));
-      return members;
+    const replace = store.sandboxes.replace.bind(store.sandboxes);
+    store.sandboxes.replace = async (sandbox, events) => {
+      store.sandboxes.replace = replace;
+      const member = await store.sandboxes.find(sandbox.id);
+      if (member !== null) await replace(nextVersion(member, member.updatedAt, {}));
+      return await replace(sandbox, events);
     };
     await next.sweeper.sweep();
     expect((await next.sandboxes.start('bob', { specId: null })).instanceId).not.toBe(instanceId);
     await calm();
+    expect(await store.sandboxes.findByInstance(instanceId)).toMatchObject({ ownerId: quarantineOwner });
+  });
+
+  test('opens while another process adds members all the time', async () => {
+    const { boot, engine, store, clock, instanceId } = await withPool();
+    engine.run({ ...stray, spec: pooled });
+    const next = boot();
+    const replace = store.sandboxes.replace.bind(store.sandboxes);
+    let added = 0;
+    store.sandboxes.replace = async (sandbox, events) => {
+      const outcome = await replace(sandbox, events);
+      if (sandbox.ownerId !== quarantineOwner || sandbox.status !== 'PAUSING' || added === 20) return outcome;
+      const member = newPoolMember({ id: `sb-new-${(added += 1)}`, spec: pooled, sessionApiKey: 'key', now: clock.now() });
+      await store.sandboxes.insertPooled(member, poolFingerprint(pooled), 1);
+      return outcome;
+    };
+    await next.sweeper.sweep();
+    expect([next.pool.isOpen, added]).toEqual([true, 1]);
     expect(await store.sandboxes.findByInstance(instanceId)).toMatchObject({ ownerId: quarantineOwner });
   });
 

@@ -2,7 +2,7 @@ import { sandboxMovedEvents } from '../../domain/event.ts';
 import { isDamagedRecord, isFailure, logFieldsOf } from '../../domain/failure.ts';
 import { putInQuarantine, newQuarantinedSandbox } from '../../domain/quarantine.ts';
 import { unlimited } from '../../domain/admission-limits.ts';
-import type { ObservedSandbox } from '../../domain/sandbox.ts';
+import { isPooled, type ObservedSandbox, type Sandbox } from '../../domain/sandbox.ts';
 import { raceSignal } from '../../ports/abort-signals.ts';
 import type { SandboxDeps } from './sandboxes.ts';
 import type { SandboxReconciler } from './sandbox-reconciler.ts';
@@ -36,16 +36,23 @@ export class Quarantine {
    * put in quarantine.
    */
   async quarantineStalePool(orphans: readonly ObservedSandbox[]): Promise<void> {
+    const { store, quarantineForMs } = this.#deps;
+    if (quarantineForMs === 0 || !(await this.#hasUnknownSandbox(orphans))) return;
+    // Only the members that exist now: another process may add new ones all the time.
+    for (const { sandbox } of await store.sandboxes.pooled()) await this.#quarantineMember(sandbox);
+  }
+
+  async #quarantineMember({ id }: Sandbox): Promise<void> {
     const { store, clock, logger, reconciler, quarantineForMs: keptForMs } = this.#deps;
-    if (keptForMs === 0 || !(await this.#hasUnknownSandbox(orphans))) return;
-    // The reconciler may write a member at the same time. Then the member is read again.
-    for (let members = await store.sandboxes.pooled(); members.length > 0; members = await store.sandboxes.pooled()) {
-      for (const { sandbox } of members) {
-        const to = putInQuarantine(sandbox, { keptForMs, specId: sandbox.spec.id, ownerId: null }, clock.now());
-        if ((await store.sandboxes.replace(to)).kind === 'stale') continue;
-        logger.warn({ sandbox: sandbox.id }, 'put a pool member in quarantine, because the store is older than the runtime');
-        reconciler.enqueue(sandbox.id);
-      }
+    // The reconciler may write the member at the same time. Then the member is read again.
+    for (;;) {
+      const member = await store.sandboxes.find(id);
+      if (member === null || !isPooled(member) || member.deletedAt !== null) return;
+      const to = putInQuarantine(member, { keptForMs, specId: member.spec.id, ownerId: null }, clock.now());
+      if ((await store.sandboxes.replace(to)).kind === 'stale') continue;
+      logger.warn({ sandbox: id }, 'put a pool member in quarantine, because the store is older than the runtime');
+      reconciler.enqueue(id);
+      return;
     }
   }
 
