@@ -6,7 +6,7 @@ import { Failure } from '../../domain/failure.ts';
 import type { SandboxStatus } from '../../domain/sandbox.ts';
 import { type AnyProblem, problemOf, httpStatusOf } from '../http/problems.ts';
 import type { HttpHandler, RequestContext } from '../http/request-context.ts';
-import { bytesReader, headerOf, readQuery, takeBody } from '../http/request-input.ts';
+import { bytesReader, headerOf, keepBody, readQuery, takeBody } from '../http/request-input.ts';
 import { realTimers, startTimeout, type Timeout } from '../shared/timeout.ts';
 import {
   ConnectError, connectErrorOf, goneMessage, type Keepalive, maxMessageBytes, messageOf, type Messages, type Method, parseBody,
@@ -148,7 +148,10 @@ async function accessTo(context: RequestContext, id: string, digest: string, use
   const timeout = headerOf(request, 'connect-timeout-ms') ?? '';
   const identify = async (): Promise<unknown> => await auth.authenticateDigest?.(digest);
   const ends = form === 'stream' ? context.openStream(identify) : form === 'transfer' ? context.openTransfer(identify) : context.closed;
-  if (form !== 'look' && spec.rest.timeoutPause?.wakesOnAccess === true) await sandboxes.wake(sandbox, { mayResume: true });
+  if (form !== 'look' && spec.rest.timeoutPause?.wakesOnAccess === true && status !== 'RUNNING') {
+    keepBody(request);
+    await sandboxes.wake(sandbox, { mayResume: true });
+  }
   return {
     skep: context.skep, caller, sandboxId: id, templateId: spec.id, resolve: (path) => posix.resolve(spec.workingDir, path),
     timeoutMs: /^[1-9]\d{0,9}$/.test(timeout) ? Math.min(Number(timeout), maxTimeoutMs) : null, ends, status,

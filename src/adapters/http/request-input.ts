@@ -154,6 +154,11 @@ function bodyReadBefore(request: IncomingMessage & { readonly body?: unknown }):
   throw new Error('the application has parsed a body that Skep needs as bytes; mount the router of Skep before the body parsers');
 }
 
+/** Marks the body as taken, because it is read after a wait of the server. Otherwise the server would cut off the client meanwhile. */
+export function keepBody(request: IncomingMessage): void {
+  takenBodies.add(request);
+}
+
 export function isBodyTaken(request: IncomingMessage): boolean {
   return takenBodies.has(request);
 }

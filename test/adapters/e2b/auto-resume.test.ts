@@ -1,4 +1,6 @@
-import { expect, test } from 'vitest';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test, vi } from 'vitest';
+import type { HttpServerOptions } from '../../../src/adapters/http/index.ts';
 import { object } from '../../support/client.ts';
 import { openDoor, stream, wrapped } from './door.ts';
 
@@ -6,8 +8,8 @@ const lifecycle = { timeout: 60, autoPause: true, autoResume: { enabled: true } 
 const command = wrapped(JSON.stringify({ process: { cmd: 'echo' }, stdin: false }));
 
 /** Starts a sandbox with `autoResume` and pauses it. */
-async function openPaused() {
-  const door = await openDoor();
+async function openPaused(server: HttpServerOptions = {}) {
+  const door = await openDoor(server);
   const ann = door.as(door.world.keys.ann);
   const made = object(await ann('POST', '/e2b/v2/sandboxes', { templateID: 'base', ...lifecycle }));
   const id = String(made['sandboxID']);
@@ -46,6 +48,18 @@ test('requests at once resume the sandbox once', async () => {
   expect(new Set(answers)).toEqual(new Set([200]));
   const resumptions = world.lines.filter(({ sandbox, to }) => sandbox === id && to === 'RESUMING');
   expect(resumptions).toMatchObject([{ actor: 'skep', reason: { code: 'woken_by_access' } }]);
+});
+
+test('a large upload waits for the sandbox, also if that takes longer than the time limit of a body', async () => {
+  const { world, headers } = await openPaused({ requestTimeoutMs: 500 });
+  const { sandboxes } = world.skep;
+  const wake = sandboxes.wake.bind(sandboxes);
+  vi.spyOn(sandboxes, 'wake').mockImplementation(async (...args) => {
+    await sleep(1000);
+    return await wake(...args);
+  });
+  const upload = { method: 'POST', headers: { ...headers, 'Content-Type': 'application/octet-stream' }, body: new Uint8Array(8 * 2 ** 20) };
+  expect((await fetch(`${world.url}/e2b/files?path=/workspace/large`, upload)).status).toBe(200);
 });
 
 test('the resumed sandbox has five minutes, or its longer timeout, until a client sets another one', async () => {
