@@ -94,7 +94,7 @@ export interface RestRule {
 /** The pause of a running sandbox at the end of its timeout, even if it is in use. */
 export interface TimeoutPause {
   readonly kind: 'freeze' | 'stop';
-  /** From the creation, in milliseconds. Null during a resumption, unless a client sets it. */
+  /** From the creation, in milliseconds. Null from the start of a resumption until the next timeout begins or a client sets one. */
   readonly afterMs: number | null;
   /** The timeout that begins when the sandbox was resumed, in milliseconds. Absent in older records: none begins. */
   readonly renewedMs?: number | undefined;

@@ -12,8 +12,9 @@ const wakeWithinMs = 60_000;
 const maxTries = 4;
 
 /**
- * Returns the sandbox when it is RUNNING. If it is paused, resumes it if `mayResume`. Throws the errors of `resumeSandbox`,
- * `sandbox_not_running` (it does not run and is not resumed), and `sandbox_busy` (it starts, or its resumption takes too long).
+ * Returns the sandbox when it is RUNNING. If it is paused, resumes it if `mayResume`. The access to the sandbox must be checked before.
+ * Throws the errors of `resumeSandbox`, `sandbox_not_running` (it does not run and is not resumed), and `sandbox_busy` (it starts, or its
+ * resumption takes too long).
  */
 export async function wakeSandbox(
   deps: SandboxUseCaseDeps, sandbox: Sandbox, { mayResume }: { readonly mayResume: boolean },
