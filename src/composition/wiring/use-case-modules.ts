@@ -54,10 +54,9 @@ const idleForecast = token<IdleForecast>('IdleForecast');
 function provideClosable<T extends { close(): Promise<void> | void }, Deps extends object>(
   bind: Bind, target: Token<T>, dependencies: TokensOf<Deps>, factory: (deps: Deps) => T,
 ): void {
-  type All = Deps & { readonly closers: AsyncDisposableStack };
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the tokens of both parts
-  const all = { ...dependencies, closers: tokens.closers } as TokensOf<All>;
-  provide(bind, target, all, (deps: All) => deps.closers.adopt(factory(deps), (service) => service.close()));
+  const service = token<T>(`${target.id.description}, not closed`);
+  provide(bind, service, dependencies, factory);
+  provide(bind, target, { closers: tokens.closers, service }, ({ closers, service }) => closers.adopt(service, () => service.close()));
 }
 
 /** Binds the use cases of sandboxes, and the services that keep sandboxes in their desired state. */
