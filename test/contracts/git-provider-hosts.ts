@@ -16,9 +16,12 @@ const content = { path: file, blobId: '56a6051ca2b02b04ef92d5150c9ef600403cb1de'
 
 // Short, so that a provider does not retry for long.
 const briefMs = 500;
+/** A behaviour of the host after which a provider may try again until its time limit. */
+export const isTemporary = (behaviour: HostBehaviour): boolean =>
+  behaviour === 'lose' || behaviour === 'stall' || (typeof behaviour === 'number' && behaviour >= 500);
 // Long enough for a busy machine. A provider with a time limit never waits so long.
 const patienceMs = 5000;
-const longMs = 60_000;
+export const longMs = 60_000;
 // Longer than a provider may wait by itself.
 const retryAfterSeconds = 900;
 
@@ -44,7 +47,7 @@ function failureCase(name: string, behaviour: HostBehaviour, accepts: (error: un
     if (host === 'none') return;
     host.intercept(() => behaviour);
     for (const [what, call] of calls) {
-      const fresh = host.createProvider(briefMs);
+      const fresh = host.createProvider(isTemporary(behaviour) ? briefMs : longMs);
       const asked = call(fresh, repository);
       if (asked !== undefined) await assertFails(asked, (error) => accepts(error, fresh), `${what} ${name}`);
     }

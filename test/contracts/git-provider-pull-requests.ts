@@ -3,7 +3,7 @@ import { type FailureContexts, isFailure, isFailureOf } from '../../src/domain/f
 import type { NewPullRequest } from '../../src/ports/git-provider.ts';
 import { assertFails, decidedBy } from './contract.ts';
 import type { GitProviderStage, PullRequestControl, StageCase } from './git-provider-harness.ts';
-import { countRequests, inTime, isTimeout } from './git-provider-hosts.ts';
+import { countRequests, inTime, isTemporary, isTimeout, longMs } from './git-provider-hosts.ts';
 import type { RepositoryDescription } from './git-repository.ts';
 import type { HostBehaviour } from './host-proxy.ts';
 
@@ -161,7 +161,7 @@ export const pullRequestCases: readonly StageCase[] = [
         for (let good = 0; good < requests; good += 1) {
           let seen = 0;
           host.intercept(() => (++seen > good ? behaviour : 'answer'));
-          const opened = host.createProvider(briefMs).openPullRequest?.(repository, { ...wanted, branch });
+          const opened = host.createProvider(isTemporary(behaviour) ? briefMs : longMs).openPullRequest?.(repository, { ...wanted, branch });
           const expected = `openPullRequest fails as find does if the answer is ${JSON.stringify(behaviour)} after ${good} answers`;
           await assertFails(inTime(opened ?? open()), accepts, expected);
         }
