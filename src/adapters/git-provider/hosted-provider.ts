@@ -38,6 +38,7 @@ export interface GitHostOptions {
   readonly httpHosts?: readonly string[];
 }
 
+/** Returns the defaults of the options. The host determines the others: `concurrency`, `maxResponseBytes` and `maxRequests`. */
 export const hostDefaults = () => ({
   timeoutMs: 30_000,
   listingCache: createMemoryListingCache(),
@@ -57,6 +58,7 @@ export function basicAuthorization(user: string, token: string): string {
   return `Basic ${Buffer.from(`${user}:${token}`, 'utf8').toString('base64')}`;
 }
 
+/** Returns the scope of a credential's entries in the `ListingCache`. It contains the credential only as a digest. */
 export function cacheScope(provider: string, url: string, credential: unknown): string {
   const owner = credential === null ? 'none' : createHash('sha256').update(JSON.stringify(credential)).digest('hex');
   return `${provider} ${url} ${owner}`;
@@ -82,10 +84,15 @@ type SharedMethods = { readonly [M in SharedMethod]: WithSignal<Required<GitProv
 export interface GitHost extends Pick<GitProvider, 'name' | 'family' | 'hosts'>, SharedMethods {
   readonly failures: ProviderFailures;
   readonly source: ListingSource;
+  /** Separates hosts and credentials in the `ListingCache`, see {@link cacheScope}. */
   readonly scope: string;
-  /** Returns the content with this id. Null if the repository does not have it. Fails if the response is larger than `maxResponseBytes`. */
-  readBlob(repository: string, blobId: string, maxResponseBytes: number, signal: AbortSignal): Promise<Buffer | null>;
+  /**
+   * Returns the content with this id, which has the form of an id. Null if the repository does not have it. Content of up to `maxBytes` is
+   * returned; more may fail. A response that encodes the content needs more bytes.
+   */
+  readBlob(repository: string, blobId: string, maxBytes: number, signal: AbortSignal): Promise<Buffer | null>;
   check(signal: AbortSignal): Promise<CheckResult>;
+  /** Turns the adapter's own errors into failures. Returns every other error unchanged, because it may be the reason of a signal. */
   failureOf(error: unknown, repository: string): unknown;
   /** A sentence about the permissions that the credential needs. */
   readonly permissions: string;
@@ -94,9 +101,14 @@ export interface GitHost extends Pick<GitProvider, 'name' | 'family' | 'hosts'>,
 // An error response may be longer than the file.
 const minResponseBytes = 64 * 1024;
 
-/** Serves the repositories of a host. Equal requests at the same time share one run, which ends when no caller is left. */
-export function createHostedProvider(host: GitHost, limit: TimeLimit, options: Required<GitHostOptions>): GitProvider {
-  const listing = createIncrementalListing(host.source, createJsonCache(options.listingCache, host.scope));
+/**
+ * Serves the repositories of a host. Runs each call within the time limit, and with the client's budget. Equal
+ * requests at the same time share one run, which ends when no caller is left.
+ */
+export function createHostedProvider(
+  host: GitHost, limit: TimeLimit, { listingCache }: Pick<Required<GitHostOptions>, 'listingCache'>,
+): GitProvider {
+  const listing = createIncrementalListing(host.source, createJsonCache(listingCache, host.scope));
   const listings = createSingleFlight<Opened>();
   const finds = createSingleFlight<RepositoryInfo>();
   const reads = createSingleFlight<Buffer | null>();

@@ -4,29 +4,28 @@ import type { JsonCache } from './listing-caches.ts';
 import { Oid } from './response-fields.ts';
 
 /** A repository, and the head of its default branch. */
-export type Head = z.infer<typeof Head>;
-const Head = z.object({
-  /** The repository's id in the host's API: `owner/name`, or a number. */
-  id: z.union([z.string(), z.number()]),
+export interface Head {
+  /** What the host's API needs to address the repository: `owner/name`, or a number. */
+  readonly id: string | number;
   /** The last segment of the repository's actual path. */
-  name: z.string().min(1),
+  readonly name: string;
   /** Null if the repository is empty. */
-  commit: z.string().nullable(),
-  /** The entity tag of the response that named the commit, if it is known. */
-  etag: z.string().nullable(),
-});
+  readonly commit: string | null;
+  /** The entity tag of the response that named the commit. Null if it is not known. */
+  readonly etag: string | null;
+}
 
 /** A regular file. */
-export type CachedFile = Readonly<z.infer<typeof CachedFile>>;
-const CachedFile = z.object({
+export interface TreeFile {
   /** Relative to the repository's root. */
-  path: z.string(),
-  blobId: Oid,
-  /** In milliseconds. Null if it is not known. */
-  createdAt: z.number().nullable(),
-});
+  readonly path: string;
+  readonly blobId: string;
+}
 
-export type TreeFile = Omit<CachedFile, 'createdAt'>;
+export interface CachedFile extends TreeFile {
+  /** In milliseconds. Null if it is not known. */
+  readonly createdAt: number | null;
+}
 
 export interface Opened {
   readonly head: Head;
@@ -34,15 +33,19 @@ export interface Opened {
   readonly files: readonly CachedFile[];
 }
 
-/** A directory at the head, without dates. */
+/** All regular files below a directory at the head, without dates. */
 export interface OpenedTree extends Omit<Opened, 'files'> {
   readonly files: readonly TreeFile[];
-  /** Resolves to true if the commit of the last listing is part of the head's history. */
+  /**
+   * Resolves to true if the commit `earlier` of the request is part of the head's history. If that can't be said, false: otherwise files
+   * keep the dates of another history. Not called if `earlier` is null.
+   */
   descends(signal: AbortSignal): Promise<boolean>;
 }
 
 export interface OpenRequest {
   readonly repository: string;
+  /** What `readHead` returned. */
   readonly head: Head | null;
   /** The commit of the last listing. */
   readonly earlier: string | null;
@@ -50,12 +53,23 @@ export interface OpenRequest {
   readonly directoryOf: (name: string) => string;
 }
 
-/** Reads the directories of one host. Throws the failures of the port. */
+/**
+ * Reads the directories of one host. Throws the failures of the port, or errors that `GitHost.failureOf` turns into them. The listing keeps
+ * what it returns in the cache: the last head of each repository, and the files with their dates for each commit and directory.
+ */
 export interface ListingSource {
-  /** Returns the head if one request and the cached head are enough. Null if `open` is needed. */
+  /**
+   * Returns the head if one request is enough for it, together with the head of the last listing (`last`; null if there was none). Null if
+   * `open` is needed, and if the repository has another name than before.
+   */
   readHead(repository: string, last: Head | null, signal: AbortSignal): Promise<Head | null>;
+  /** Reads the directory. Fails if it has more files than `maxFiles` of the options. */
   open(request: OpenRequest, signal: AbortSignal): Promise<OpenedTree>;
-  /** Adds the dates of the files' first commits to `dates`, in milliseconds, as they are found. A file without a date is left out. */
+  /**
+   * Adds the dates of the files' first commits to `dates`, in milliseconds, as they are found. The paths are relative to the root. Rejects
+   * if a request fails; the next listing then continues with the dates that were added. A path without a date after it has resolved is no
+   * file for listings of this commit.
+   */
   addDates(head: Head, commit: string, paths: readonly string[], dates: Map<string, number>, signal: AbortSignal): Promise<void>;
 }
 
@@ -121,8 +135,12 @@ function inheritDates(files: readonly TreeFile[], before: readonly CachedFile[])
   });
 }
 
-const CachedHead = z.object({ version: z.literal(1), head: Head });
-const CachedFiles = z.object({ version: z.literal(3), files: z.array(CachedFile) });
+const headSchema: z.ZodType<Head> = z.object({
+  id: z.union([z.string(), z.number()]), name: z.string().min(1), commit: z.string().nullable(), etag: z.string().nullable(),
+});
+const fileSchema: z.ZodType<CachedFile> = z.object({ path: z.string(), blobId: Oid, createdAt: z.number().nullable() });
+const CachedHead = z.object({ version: z.literal(1), head: headSchema });
+const CachedFiles = z.object({ version: z.literal(3), files: z.array(fileSchema) });
 
 /** Requests only data that is not in the cache. */
 export function createIncrementalListing(source: ListingSource, cache: JsonCache) {

@@ -8,7 +8,10 @@ interface NumberedPage<T> {
   readonly hasNext: boolean;
 }
 
-/** Serves pages of any size from a host's numbered pages, with one request each. A page ends at the end of the host's page. */
+/**
+ * Serves pages of any size from a host's numbered pages, with one request each. A page ends at the end of the host's page, which must have
+ * at most `itemsPerHostPage` items.
+ */
 export async function pageOfHost<T>(
   { after, limit }: HostPageRequest, read: (page: number) => Promise<NumberedPage<T>>,
 ): Promise<HostPage<T>> {

@@ -16,10 +16,13 @@ export interface HttpRequest {
   readonly body?: string;
   /** The host's name of the limit that counts this request, if it has several. */
   readonly resource?: string;
-  /** Returns the URL that a redirect is followed to, or throws. Without it, redirects are not followed. */
+  /**
+   * Returns the URL that a redirect is followed to, or throws. It gets the same headers, so it must be of the same host (`isOfOrigin`).
+   * Without it, redirects are not followed.
+   */
   readonly redirectTarget?: (location: string, from: URL) => URL;
-  /** Statuses that the caller can handle. They are returned at once, even if a retry may help. */
-  readonly acceptedStatuses?: readonly number[];
+  /** Statuses after which the request is not repeated, although that may help. */
+  readonly finalStatuses?: readonly number[];
   /** How large the response may be, in bytes, if that is less than the client's own limit. */
   readonly maxResponseBytes?: number;
 }
@@ -31,7 +34,7 @@ export interface HttpResponse {
   readonly text: string;
 }
 
-/** `maxRequests` and `maxBytes` limit the work that {@link withBudget} runs. */
+/** `maxRequests` and `maxBytes` limit all requests of one call of the provider together. */
 interface HttpClientOptions
   extends Pick<Required<GitHostOptions>, 'clock' | 'concurrency' | 'maxResponseBytes' | 'maxRequests' | 'maxBytes'> {
   readonly failures: ProviderFailures;
@@ -102,7 +105,11 @@ export function createHttpClient(options: HttpClientOptions) {
   }
 
   return {
-    /** Throws `provider_rate_limited`, `provider_failed`, and the signal's reason. No error contains the request or its credential. */
+    /**
+     * Returns the response, whatever its status is. Repeats the request, also one that is no GET, after the statuses 502, 503 and 504 and
+     * after a lost connection. Throws `provider_rate_limited`, `provider_failed`, and the signal's reason. No error contains the request or
+     * its credential.
+     */
     async send(request: HttpRequest, signal: AbortSignal): Promise<HttpResponse> {
       let { url } = request;
       for (let redirects = 0; redirects <= maxRedirects; redirects += 1) {
@@ -126,7 +133,7 @@ function rethrowUnlessConnectionLost(error: unknown): Error {
 function retryWait(result: HttpResponse | Error, request: HttpRequest, retries: number, clock: Clock): number | null {
   const backOffMs = 200 * 4 ** retries;
   if (result instanceof Error) return backOffMs;
-  if (!temporaryStatuses.has(result.status) || request.acceptedStatuses?.includes(result.status) === true) return null;
+  if (!temporaryStatuses.has(result.status) || request.finalStatuses?.includes(result.status) === true) return null;
   const waitMs = retryAfter(result.headers, clock) ?? backOffMs;
   return waitMs > longestRetryWaitMs ? null : Math.max(0, waitMs);
 }
@@ -143,7 +150,10 @@ interface RateLimit {
   readonly resource: string | null;
 }
 
-/** Reads the headers with the prefix. Ignores the reset time while requests are left, because it may be that of another limit. */
+/**
+ * Reads the headers with the prefix, and `Retry-After`. Without both, a refused client waits a minute. Ignores the reset time while
+ * requests are left, because it may be that of another limit.
+ */
 export function rateLimitIn(headers: Headers, prefix: 'x-ratelimit' | 'ratelimit', refused: boolean, clock: Clock): RateLimit {
   const reset = headers.get(`${prefix}-reset`) ?? '';
   const isKnown = isExhausted(headers, prefix) && /^\d+$/u.test(reset);

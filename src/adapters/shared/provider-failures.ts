@@ -35,6 +35,7 @@ export function providerFailures(provider: string) {
       if (!success) throw malformed(what);
       return data;
     },
+    /** `limit` completes a sentence: `100 files in a directory`. */
     tooLarge: (limit: string): Failure<'provider_failed'> => failed({ code: 'too_large', limit }),
     unexpected: (status: number, cause: unknown): Failure<'provider_failed'> =>
       failed({ code: status >= 500 ? 'server_error' : 'unexpected_status', status }, cause),
