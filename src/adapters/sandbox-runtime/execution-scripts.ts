@@ -136,7 +136,7 @@ if [ "$3" != none ]; then
   # The feeder of a starter that is gone first passes on the input that it still has.
   tries=0
   while [ -n "$feed" ] && is_process "$feed" && [ $tries -lt 20 ]; do sleep 0.05; tries=$((tries + 1)); done
-  ( exec 8<>"$d/in" 9>"$d/in" 8>&-; trap '' PIPE; exec cat >&9 2>/dev/null 9>&- ) || exit 5
+  ( exec 8<>"$d/in" 9>"$d/in" 8>&-; trap '' PIPE; exec dd bs=65536 >&9 2>/dev/null 9>&- ) || exit 5
 fi
 [ -n "$4" ] || exit 0
 : >"$d/closed"
