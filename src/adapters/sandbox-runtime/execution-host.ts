@@ -7,6 +7,10 @@ import type { SupervisorContext } from './supervisor-script.ts';
 /** Returns the command of the supervisor, see `supervisorCommand`. */
 export type Supervise = (context: SupervisorContext) => readonly string[];
 
+/**
+ * A command or script that a runtime runs. After the exit codes null, 126 and those above 128, the state is read from the sandbox, because
+ * the connection may have broken.
+ */
 export interface HostExecution extends Execution {
   /** Lets the command continue when this process ends. */
   outlive(): void;
@@ -16,13 +20,14 @@ export interface HostExecution extends Execution {
 
 /** A file that a sandbox keeps of an execution. Its content must be read before the next file. */
 export interface KeptFile {
+  /** Its name in the execution's folder `kept`: `begun`, `out.<offset>`. */
   readonly name: string;
   readonly size: number;
   readonly content: AsyncIterable<Uint8Array>;
 }
 
 export interface ScriptOptions {
-  /** The execution that the script belongs to: no later process ends it before the execution. */
+  /** The execution that the script belongs to. It may outlive the server, and the next one must not end it as left over. */
   readonly executionId?: string;
   /** It gets no input and does not wait. */
   readonly isShort?: boolean;
@@ -34,17 +39,29 @@ export interface ExecutionHost {
   observe(sandboxId: string): Promise<{ readonly state: ObservedState; readonly runId: string }>;
   /** The folder of all executions of the sandbox, as its scripts see it. */
   folder(sandboxId: string): string;
-  /** A text in the environment of all processes of an execution, and of no other process. */
+  /**
+   * `NAME=value`, which is in the environment of all processes of an execution, and of no other process. `launch` sets it. It must not be
+   * the beginning of another mark, so end it with a character that no id has.
+   */
   mark(sandboxId: string, executionId: string): string;
   /** Runs the supervisor as the sandbox's user. Further failures: `sandbox_not_running`, `invalid_request` (the working directory). */
   launch(sandboxId: string, start: ExecutionStart, supervise: Supervise, signal: AbortSignal): Promise<HostExecution>;
   /** Runs the command attached, in a terminal of the host. Absent if the host has none. */
   launchTerminal?(sandboxId: string, start: ExecutionStart, signal: AbortSignal): Promise<HostExecution>;
-  /** Runs one of Skep's scripts. Further failures: `sandbox_not_running`, if the sandbox can't run anything now. */
+  /**
+   * Runs one of Skep's scripts. Its standard error is not read. Its exit code is null if the sandbox has stopped meanwhile. Further
+   * failures: `sandbox_not_running`, if the sandbox can't run anything now.
+   */
   run(sandboxId: string, command: readonly string[], signal: AbortSignal, how?: ScriptOptions): Promise<HostExecution>;
-  /** Reads the kept files of an execution, sorted by name, also if `run` can't work. Yields nothing if there are none. */
+  /**
+   * Reads the kept files of an execution, sorted by name, also if `run` can't work. Yields nothing if there are none, and if scripts can
+   * read all files although the sandbox does not run.
+   */
   keptFiles(sandboxId: string, executionId: string, signal: AbortSignal): AsyncIterable<KeptFile>;
-  /** Kills all processes of the execution and removes its folder, if that is possible now. Idempotent. */
+  /**
+   * Kills all processes of the execution and removes its folder. If that is not possible now, adds an empty file `removed` to its folder
+   * `kept`, which hides it, and does the rest when the sandbox runs again. Idempotent.
+   */
   remove(sandboxId: string, executionId: string): Promise<void>;
 }
 

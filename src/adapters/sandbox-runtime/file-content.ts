@@ -37,7 +37,10 @@ export function requireReplaceable(path: string, type: FileType): void {
 /** How many bytes are read ahead, so that a slow end of a small file does not block the other end. */
 export const readAheadBytes = 1 << 20;
 
-/** Returns a range of the source's next `size` bytes. Calls `close` at the end, also after an error. */
+/**
+ * Returns a range of the source's next `size` bytes, counted from there. Calls `close` at the end, also after an error. To abort it,
+ * destroy the source.
+ */
 export function rangeOf(
   source: Readable, { offset, length: wanted }: ByteRange, size: number, close: () => void,
 ): ReadableStream<Uint8Array> {

@@ -3,8 +3,8 @@ export type { ExecutionHost, HostExecution, KeptFile, ScriptOptions, Supervise }
 export { inputStream, outputStream, refusedExecution, whyUnrunnable } from './execution-streams.ts';
 export { chunksUntil, rangeOf, requireFile, requireReplaceable, wrongFileType } from './file-content.ts';
 export { portVariables } from './port-variables.ts';
-export { partsBelow, sandboxPath } from './sandbox-path.ts';
+export { partsBelow, refusedFiles, sandboxPath } from './sandbox-path.ts';
 export { signalName, signalNumber } from './signal-numbers.ts';
 export type { SupervisorContext } from './supervisor-script.ts';
-export { tarEntries, type TarEntry, tarHeader, tarName, type TarName, type TarPart, throughLink } from './tar.ts';
+export { bytesOf, tarEntries, type TarEntry, tarHeader, tarName, type TarName, type TarPart, textOf, throughLink } from './tar.ts';
 export { tarEnd, tarEntry, type TarHeader } from '../shared/packed-tar.ts';

@@ -1,6 +1,7 @@
 import { posix } from 'node:path';
 import { Failure } from '../../domain/failure.ts';
 
+/** Returns the failure for an argument that a method of files does not accept. */
 export function refusedFiles(argument: keyof typeof codes, message: string): Failure<'invalid_request'> {
   return new Failure('invalid_request', { problems: [{ argument, reason: { code: codes[argument], message } }] });
 }
@@ -18,7 +19,10 @@ const maxNameBytes = 255;
 /** How many directories a name may lead through. Each of them is looked up or opened. */
 export const maxParts = 255;
 
-/** Normalizes the path and removes a slash at its end. Throws `invalid_request` if the path is not absolute or not allowed. */
+/**
+ * Normalizes the path and removes a slash at its end. Throws `invalid_request`, about the argument `member`, if the path is not absolute or
+ * not allowed. A `path` is not the root; a `directory` may be.
+ */
 export function sandboxPath(path: string, member: 'path' | 'directory' | 'workingDir'): string {
   if (!path.startsWith('/')) throw refusedFiles(member, `${quotedName(path)} is not an absolute path; begin it with a slash`);
   if (path.includes('\0')) throw refusedFiles(member, `${quotedName(path)} holds a NUL character; leave it out`);

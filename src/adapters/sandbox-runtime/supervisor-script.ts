@@ -191,15 +191,17 @@ function inTerminal({ cols, rows }: TerminalSize, command: readonly string[]): s
   ].join('; ');
 }
 
+/** How a runtime runs the supervisor. */
 export interface SupervisorContext {
+  /** The folder of all executions, `ExecutionHost.folder`. The supervisor makes that of this execution in it. */
   readonly folder: string;
   /** Differs after each start of the sandbox. No spaces. */
   readonly runId: string;
   readonly workingDir: string;
-  /** True if the first line of the output is `skep`, the process id and the start time. */
-  readonly announce: boolean;
-  /** `NAME=value`, for the environment of a command that is not durable. */
-  readonly fallbackMark: string;
+  /** True if the first line of the output is `skep`, the process id and the start time, because the runtime can't learn them itself. */
+  readonly announce?: boolean;
+  /** The mark, if the runtime can't put it into the environment of every command: set for one that is not durable. */
+  readonly fallbackMark?: string;
   /** If set, the script prints the line `<mark> code <exit code>` after the command's end, and itself ends with 0 after the outputs. */
   readonly codeMark?: string;
 }
@@ -225,7 +227,7 @@ export function parseSupervisorAnswer(line: string | null): SupervisorAnswer {
 export function supervisorCommand(
   { command, executionId, stdin, tty }: ExecutionStart, context: SupervisorContext, keepsInput = false,
 ): readonly string[] {
-  const { folder, runId, workingDir, announce, fallbackMark, codeMark = '' } = context;
+  const { folder, runId, workingDir, announce = false, fallbackMark = '', codeMark = '' } = context;
   const input = keepsInput ? 'kept' : stdin ? 'in' : '';
   const terminal = tty === null ? '' : inTerminal(tty, command);
   const flags = [announce ? 'skep' : '', folder, executionId, runId, input, workingDir, fallbackMark, codeMark];

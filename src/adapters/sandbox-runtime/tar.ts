@@ -20,13 +20,15 @@ export type TarEntry =
   | (Common & { readonly kind: 'directory' })
   /** The content must be read to its end before the next entry. */
   | (Common & { readonly kind: 'file'; readonly size: number; readonly content: AsyncIterable<Uint8Array> })
+  /** The target has one character per byte, as the names have. */
   | (Common & { readonly kind: 'symlink'; readonly target: string })
   /** Another name for an earlier file. */
   | (Common & { readonly kind: 'hardlink'; readonly target: TarName });
 
 /**
  * Yields the entries of a tar in their order, while it arrives. Throws `invalid_request` if the archive is no tar, or its names lead out of
- * the directory. Throws the signal's reason, or the archive's own error. In every case the archive is read to its end or cancelled.
+ * the directory. Throws the signal's reason, or the archive's own error. Once the first entry is requested, the archive is read to its end
+ * or cancelled in every case; before, the caller has to cancel it.
  */
 export async function* tarEntries(archive: ReadableStream<Uint8Array>, signal: AbortSignal): AsyncGenerator<TarEntry, void, void> {
   const { tar, failureOf } = openTar(archive, signal);

@@ -74,7 +74,7 @@ export class ContainerCommands {
       const context = { folder: keptFolder, runId: container.State.StartedAt, workingDir, fallbackMark: `${markVariable}=${mark}` };
       const env = { ...request.env, [markVariable]: keptMark(request.executionId) };
       if (!request.stdin && request.tty === null) {
-        const line = shellLine(supervise({ ...context, announce: false, codeMark: this.#shells.mark }), env);
+        const line = shellLine(supervise({ ...context, codeMark: this.#shells.mark }), env);
         if (line !== null) return this.#runLine(container, { line, mark, leavesNoProcesses: false }, signal);
       }
       return this.#startProgram(container, { command: supervise({ ...context, announce: true }), env, mark }, signal);

@@ -82,7 +82,7 @@ export class ProcessExecutionHost implements ExecutionHost {
     this.#requireOpen(signal);
     const { SKEP_WORKSPACE = '', SKEP_SANDBOX_ID = '', SKEP_SANDBOX_MARK = '' } = environment;
     const cwd = workingDir === null ? workspace : hostPath(workingDir, { folder: workspace, workingDir: plan.workingDir });
-    const context = { folder, runId: plan.mark, workingDir: cwd, announce: false, fallbackMark: '' };
+    const context = { folder, runId: plan.mark, workingDir: cwd };
     await makeHome(home);
     // The supervisor enters the working directory itself, as on Docker.
     const [command, startDir] = supervise === undefined ? [request.command, cwd] : [supervise(context), '/'];
