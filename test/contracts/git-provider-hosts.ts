@@ -77,6 +77,25 @@ export const hostCases: readonly StageCase[] = [
     },
   ],
   [
+    'lists all files after a listing that failed in the middle',
+    async ({ publish, list, host }) => {
+      if (host === 'none') return;
+      const files = ['a', 'b', 'c'].map((name) => [`${agents}/${name}.md`, name] as const);
+      const commits = files.map((added, at) => ({ id: `adds-${at}`, at: start + at, files: [added] }));
+      const repository = await publish({ commits });
+      const expected = files.map(([path], at) => [path, start + at]);
+      const requests = await countRequests(host, (fresh) => list(repository, agents, fresh));
+      for (let good = 0; good < requests; good += 1) {
+        let seen = 0;
+        host.intercept(() => (++seen > good ? 500 : 'answer'));
+        const provider: GitProvider = host.createProvider(longMs);
+        await assertFails(list(repository, agents, provider), isHostFailure, `the listing fails after ${good} answers`);
+        host.intercept(null);
+        assert.deepEqual(await list(repository, agents, provider), expected, `the next listing, after ${good} answers`);
+      }
+    },
+  ],
+  [
     'fails with provider_timeout if the host does not answer',
     async ({ publish, host }) => {
       const repository = await publish(simple);

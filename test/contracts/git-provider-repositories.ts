@@ -57,6 +57,8 @@ export const repositoryCases: readonly StageCase[] = [
       const former = await publish(oneCommit(start, files));
       const current = former.replace(/shop$/u, 'store');
       await provider.find(former);
+      // The provider may keep what it has listed under the former name.
+      await list(former);
       await rename(former, current);
       assert.deepEqual(await list(current), [[file, start]]);
       assert.equal((await provider.find(current)).path, current);
@@ -116,6 +118,9 @@ export const repositoryCases: readonly StageCase[] = [
       assert.deepEqual(await list(repository), [[`${agents}/b.md`, start + 10]]);
       await publish({ commits: [rewritten] });
       assert.deepEqual(await list(repository), [[file, start + 30]]);
+      // The same file, in a history that does not have the earlier commit.
+      await publish({ commits: [{ ...rewritten, at: start + 40 }] });
+      assert.deepEqual(await list(repository), [[file, start + 40]]);
       await publish({ commits: [] });
       assert.deepEqual(await list(repository), []);
     },
