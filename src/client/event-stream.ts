@@ -44,7 +44,7 @@ export async function* followEvents(connection: Connection, options: EventOption
 
 /** Returns the id of the newest event of a conversation, or of everything if `id` is null, so a stream can start after it. */
 export async function latestEventId(connection: Pick<Connection, 'stream'>, id: string | null, signal?: AbortSignal): Promise<number> {
-  const input = { query: { after: 'latest' as const }, signal };
+  const input = { query: { after: 'latest' }, signal };
   const { headers, body } = id === null
     ? await connection.stream('GET /api/v1/events/stream', input)
     : await connection.stream('GET /api/v1/app-conversations/{id}/events/stream', { path: { id }, ...input });
@@ -56,7 +56,7 @@ export async function latestEventId(connection: Pick<Connection, 'stream'>, id: 
 async function openEvents(
   connection: Connection, { conversation, kinds, after, signal }: EventOptions, last: number | null,
 ): Promise<{ readonly response: Response; readonly startsAfter: number | null }> {
-  const input = { query: { kinds, after: last ?? after }, signal };
+  const input = { query: { kinds, after: (last ?? after)?.toString() }, signal };
   const response = conversation === undefined
     ? await connection.open('GET /api/v1/events/stream', input)
     : await connection.open('GET /api/v1/app-conversations/{id}/events/stream', { path: { id: conversation }, ...input });

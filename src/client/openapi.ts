@@ -941,7 +941,7 @@ export interface Operations {
       /** A ticket instead of the key, for browsers: they cannot send the header with the key here. */
       readonly ticket?: string | undefined;
       /** Begin after the event with this id. `0`: the beginning of the log. `latest`: its end. `Last-Event-ID` overrides it. */
-      readonly after?: number | 'latest' | undefined;
+      readonly after?: string | undefined;
     } | undefined;
     readonly headers?: {
       /** The id of the last event seen. Browsers send it when they reconnect. */
@@ -968,7 +968,7 @@ export interface Operations {
       readonly status__eq?: SandboxStatus | undefined;
       /** Only sandboxes of this spec. */
       readonly sandbox_spec_id__eq?: string | undefined;
-      /** Only sandboxes with this `key=value` in their metadata. Repeat it for each pair. Percent-encode each key and value. */
+      /** Only sandboxes with this `key=value` in their metadata, for example `?metadata__eq=task%3D42`. Repeat it for each pair. */
       readonly metadata__eq?: readonly string[] | undefined;
     } | undefined;
     readonly response: Page<Sandbox>;

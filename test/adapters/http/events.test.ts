@@ -119,6 +119,13 @@ describe('event streams', () => {
     }
   });
 
+  test('begin at an event id or at latest, and at nothing else', async () => {
+    for (const after of ['', '-1', '1.5', 'Latest', '1000000000000000', '1&after=2']) {
+      const { status, body } = await world.ann('GET', `${path}/stream?after=${after}`);
+      expect([after, status, body]).toEqual([after, 422, { detail: [expect.objectContaining({ loc: ['query', 'after'], msg: 'must be the id of an event, or latest' })] }]);
+    }
+  });
+
   test('of all resources begin with the next event, and return their start in the header Last-Event-ID', async () => {
     const before = await world.store.events.latest();
     const stream = await openEventStream(`${world.url}/api/v1/events/stream`, world.keys.ann);

@@ -60,11 +60,16 @@ const changesPageQuery = eventPageQuery.extend({
 export const ticketQuery = z.string().optional()
   .describe('A ticket instead of the key, for browsers: they cannot send the header with the key here.');
 
+const startForm = 'must be the id of an event, or latest';
+
 const eventStreamQuery = z.object({
   kinds,
   ticket: ticketQuery,
+  // One type with a pattern, because many generators of clients fail at a parameter that has two types.
   after: z
-    .union([eventId, z.literal('latest')], { error: 'must be the id of an event, or latest' })
+    .string(startForm)
+    .regex(/^(latest|[0-9]{1,15})$/, startForm)
+    .transform((start) => (start === 'latest' ? start : Number(start)))
     .optional()
     .describe('Begin after the event with this id. `0`: the beginning of the log. `latest`: its end. `Last-Event-ID` overrides it.'),
 });
