@@ -19,7 +19,7 @@ export interface AppConversationStartRequest extends SandboxStartRequest {
   readonly selected_branch?: string | null | undefined;
   readonly initial_message?: Message | null | undefined;
   /** The answer to the agent's requests for permission: allow them, ask the user, or deny them. Null: the policy of the spec. */
-  readonly permission_policy?: 'allow' | 'ask' | 'deny' | null | undefined;
+  readonly permission_policy?: PermissionPolicy | null | undefined;
 }
 
 export interface ChosenResources {
@@ -30,6 +30,7 @@ export interface ChosenResources {
 
 export interface Message { readonly content: readonly TextContent[] }
 export interface TextContent { readonly type: 'text'; readonly text: string }
+export type PermissionPolicy = 'allow' | 'ask' | 'deny';
 
 export interface AppConversationUpdateRequest {
   readonly title?: string | null | undefined;
@@ -87,10 +88,10 @@ export interface SandboxStartRequest {
   readonly secrets?: readonly string[] | null | undefined;
 }
 
-export interface SandboxPauseRequest {
-  /** `freeze` keeps memory and processes; `stop` frees the memory and keeps the files. */
-  readonly pause_kind?: 'freeze' | 'stop' | undefined;
-}
+export interface SandboxPauseRequest { readonly pause_kind?: PauseKind | undefined }
+
+/** `freeze` keeps memory and processes; `stop` frees the memory and keeps the files. */
+export type PauseKind = 'freeze' | 'stop';
 
 export interface SandboxAdoptRequest {
   /** The new owner. Default: the owner that the runtime knows. */
@@ -133,8 +134,7 @@ export interface KeyCreateRequest {
   readonly name: string;
   /** The owner of what the key creates. Default: your own user. */
   readonly user_id?: string | undefined;
-  /** `full` can read and change everything that its user owns; `read` can only read it; `admin` can read and change everything. */
-  readonly access?: 'full' | 'read' | 'admin' | undefined;
+  readonly access?: KeyAccess | undefined;
   /** Default: all repositories. A key for some repositories only needs a user of its own. */
   readonly repositories?: readonly string[] | null | undefined;
   /** Default: the key does not expire. */
@@ -142,6 +142,9 @@ export interface KeyCreateRequest {
   /** The form of the key. E2B's clients accept only `e2b`. */
   readonly format?: 'skep' | 'e2b' | undefined;
 }
+
+/** `full` can read and change everything that its user owns; `read` can only read it; `admin` can read and change everything. */
+export type KeyAccess = 'full' | 'read' | 'admin';
 
 export interface LoginRequest {
   /** The part of the login link after `#/login/`. */
@@ -236,10 +239,9 @@ export interface AppConversation {
   /** The provider that serves the repository. */
   readonly git_provider: string | null;
   /** The step that its start has reached. */
-  readonly start_status: 'WORKING' | 'WAITING_FOR_SANDBOX' | 'PREPARING_REPOSITORY' | 'RUNNING_SETUP_SCRIPT' | 'LISTING_MICROAGENTS'
-    | 'STARTING_AGENT' | 'READY' | 'ERROR';
+  readonly start_status: ConversationStartStatus;
   /** What its agent does; null if it has no agent. */
-  readonly execution_status: 'idle' | 'running' | 'waiting_for_permission' | 'frozen' | 'error' | null;
+  readonly execution_status: AgentStatus | null;
   /** The reason, as a sentence. */
   readonly status_detail: string | null;
   readonly status_reason: StatusReason | null;
@@ -251,6 +253,10 @@ export interface AppConversation {
   readonly archived_at: Timestamp | null;
 }
 
+export type ConversationStartStatus = 'WORKING' | 'WAITING_FOR_SANDBOX' | 'PREPARING_REPOSITORY' | 'RUNNING_SETUP_SCRIPT'
+  | 'LISTING_MICROAGENTS' | 'STARTING_AGENT' | 'READY' | 'ERROR';
+
+export type AgentStatus = 'idle' | 'running' | 'waiting_for_permission' | 'frozen' | 'error';
 export interface PublishedPullRequest { readonly branch: string; readonly number: number; readonly url: string }
 export interface Transcript { readonly items: readonly TranscriptEntry[] }
 
@@ -276,7 +282,7 @@ export type TranscriptEntry = {
   /** The option that was chosen; null if the request is open or was withdrawn. */
   readonly option_name: string | null;
   /** Who decided; `skep` for a policy or a time limit. Null if the request is open. */
-  readonly actor: 'user' | 'agent' | 'skep' | 'runtime' | null;
+  readonly actor: EventActor | null;
   /** The user who decided. Null if it was no user, or is not known. */
   readonly user_id: string | null;
   /** The reason, as a sentence. */
@@ -299,6 +305,9 @@ export type TranscriptEntry = {
   readonly status_detail: string | null;
   readonly status_reason: StatusReason | null;
 };
+
+/** A user of the API, the agent, Skep itself, or something that the runtime reported. */
+export type EventActor = 'user' | 'agent' | 'skep' | 'runtime';
 
 /** The message is stored, and will be sent to the agent. */
 export interface MessageAccepted {
@@ -383,8 +392,8 @@ export interface EventOf<Kind, Data> {
   readonly sandbox_id: string | null;
   /** The user who owns the conversation or sandbox. */
   readonly owner_id: string;
-  /** Who caused the event: a user of the API, the agent, Skep itself, or something that the runtime reported. */
-  readonly actor: 'user' | 'agent' | 'skep' | 'runtime';
+  /** Who caused the event. */
+  readonly actor: EventActor;
   /** The user whose request this is: the owner or an administrator. Null if it is no request, or only a later effect of one. */
   readonly user_id: string | null;
   /** The reason, as a sentence. */
@@ -469,14 +478,7 @@ export interface TurnEndedEventData {
 }
 
 export interface WorkTreeChangedEventData { readonly files: number; readonly lines_added: number; readonly lines_removed: number }
-
-export interface StartStepEventData {
-  readonly from: 'WORKING' | 'WAITING_FOR_SANDBOX' | 'PREPARING_REPOSITORY' | 'RUNNING_SETUP_SCRIPT' | 'LISTING_MICROAGENTS'
-    | 'STARTING_AGENT' | 'READY' | 'ERROR' | null;
-  readonly to: 'WORKING' | 'WAITING_FOR_SANDBOX' | 'PREPARING_REPOSITORY' | 'RUNNING_SETUP_SCRIPT' | 'LISTING_MICROAGENTS'
-    | 'STARTING_AGENT' | 'READY' | 'ERROR';
-}
-
+export interface StartStepEventData { readonly from: ConversationStartStatus | null; readonly to: ConversationStartStatus }
 export interface SetupScriptEventData { readonly execution_id: string | null; readonly status: 'running' | 'succeeded' | 'failed' }
 
 export interface MicroagentsEventData {
@@ -485,17 +487,13 @@ export interface MicroagentsEventData {
   readonly left_out_count: number;
 }
 
-export interface ExecutionChangedEventData {
-  readonly from: 'idle' | 'running' | 'waiting_for_permission' | 'frozen' | 'error' | null;
-  readonly to: 'idle' | 'running' | 'waiting_for_permission' | 'frozen' | 'error' | null;
-}
-
+export interface ExecutionChangedEventData { readonly from: AgentStatus | null; readonly to: AgentStatus | null }
 export interface AgentStartedEventData { readonly session_id: string; readonly loaded: boolean }
 
 export interface SandboxMovedEventData {
   readonly from: SandboxStatus | null;
   readonly to: SandboxStatus | null;
-  readonly pause_kind: 'freeze' | 'stop' | null;
+  readonly pause_kind: PauseKind | null;
 }
 
 export type ConversationArchivedEventData = object;
@@ -518,9 +516,9 @@ export interface Sandbox {
   readonly status_detail: string | null;
   readonly status_reason: StatusReason | null;
   /** How the sandbox is paused, or will be. */
-  readonly pause_kind: 'freeze' | 'stop' | null;
-  /** Who paused it: a user, the agent, Skep itself, or something outside of Skep. Null when it runs again. */
-  readonly paused_by: 'user' | 'agent' | 'skep' | 'runtime' | null;
+  readonly pause_kind: PauseKind | null;
+  /** Who paused it; `runtime` is something outside of Skep. Null when it runs again. */
+  readonly paused_by: EventActor | null;
   readonly paused_reason: StatusReason | null;
   /** The sandbox's own key, for requests to its ports. Null unless it is RUNNING, and null if your key can only read. */
   readonly session_api_key: string | null;
@@ -795,8 +793,7 @@ export interface Key {
   readonly name: string;
   /** The owner of everything that the key creates. */
   readonly user_id: string;
-  /** `full` can read and change everything that its user owns; `read` can only read it; `admin` can read and change everything. */
-  readonly access: 'full' | 'read' | 'admin';
+  readonly access: KeyAccess;
   /** The repositories that it can list, clone and publish to, as patterns (`acme/*`). Null: all. */
   readonly repositories: readonly string[] | null;
   readonly created_at: Timestamp;
@@ -813,8 +810,7 @@ export interface CreatedKey {
   readonly name: string;
   /** The owner of everything that the key creates. */
   readonly user_id: string;
-  /** `full` can read and change everything that its user owns; `read` can only read it; `admin` can read and change everything. */
-  readonly access: 'full' | 'read' | 'admin';
+  readonly access: KeyAccess;
   /** The repositories that it can list, clone and publish to, as patterns (`acme/*`). Null: all. */
   readonly repositories: readonly string[] | null;
   readonly created_at: Timestamp;
@@ -838,7 +834,7 @@ export interface Caller {
   /** The owner of everything that the key creates. */
   readonly user_id: string;
   readonly key_name: string;
-  readonly access: 'full' | 'read' | 'admin';
+  readonly access: KeyAccess;
   /** The repositories that the key can list, clone and publish to, as patterns (`acme/*`). Null: all. */
   readonly repositories: readonly string[] | null;
   /** Whether keys can be listed, made and revoked over HTTP. */
@@ -1140,7 +1136,7 @@ export interface ApiFailures {
   readonly execution_limit_reached: { readonly limit: string; readonly max: number; readonly retry_after_seconds: number };
   readonly execution_not_found: { readonly execution_id: string };
   readonly file_not_found: { readonly path: string };
-  readonly forbidden: { readonly access: 'full' | 'read' | 'admin' | null };
+  readonly forbidden: { readonly access: KeyAccess | null };
   readonly freeze_unsupported: { readonly runtime: string };
   readonly idempotency_conflict: { readonly key: string };
   readonly input_closed: { readonly execution_id: string };

@@ -1,6 +1,8 @@
 import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { dnsLabel } from '../../domain/dns-label.ts';
+import { eventActors } from '../../domain/event.ts';
+import { keyAccesses } from '../../domain/principal.ts';
 import type { Reason } from '../../domain/reason.ts';
 import { parseRepositoryName } from '../../domain/repository-name.ts';
 import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
@@ -40,6 +42,16 @@ export const text = (max: number) =>
 export const list = <S extends z.ZodArray>(items: S) => z.preprocess((value) => (typeof value === 'string' ? [value] : value), items);
 
 export const specId = text(255).min(1).meta({ description: 'The id of a sandbox spec.', example: 'workspace' });
+
+export const eventActor = z.enum(eventActors).meta({
+  id: 'EventActor',
+  description: 'A user of the API, the agent, Skep itself, or something that the runtime reported.',
+});
+
+export const keyAccess = z.enum(keyAccesses).meta({
+  id: 'KeyAccess',
+  description: '`full` can read and change everything that its user owns; `read` can only read it; `admin` can read and change everything.',
+});
 
 export const locationHeader = z.object({
   Location: z.string().meta({ format: 'uri-reference', description: 'The path of the new resource.' }),

@@ -50,7 +50,7 @@ function simplify(schema: JsonSchema, io: 'input' | 'output'): void {
   const { anyOf: [given, none, ...others] = [] } = schema;
   if (typeof given?.type === 'string' && none?.type === 'null' && others.length === 0) {
     delete schema.anyOf;
-    Object.assign(schema, { ...given, ...schema, type: [given.type, 'null'] }, given.enum && { enum: [...given.enum, null] });
+    Object.assign(schema, { ...given, ...schema, type: [given.type, 'null'] });
   }
   if (Array.isArray(schema.type) && !schema.type.includes('null')) {
     schema.anyOf = schema.type.map((type) => ({ type }));

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { fileTypes } from '../../domain/file-entry.ts';
-import { keyAccesses } from '../../domain/principal.ts';
 import { sandboxStatusSchema } from '../shared/event-data-schemas.ts';
-import { statusReason } from './common-schemas.ts';
+import { keyAccess, statusReason } from './common-schemas.ts';
 
 /** Members whose name says what they are. */
 const names = ['repository', 'branch', 'sandbox_id', 'conversation_id', 'permission_id', 'execution_id', 'key_id', 'provider', 'runtime'];
@@ -32,7 +31,7 @@ export const problemSchema = z
     key: z.string().optional().describe('The idempotency key.'),
     limit: z.string().optional().describe('The limit that is reached.'),
     ...Object.fromEntries(['max', 'limit_bytes', 'limit_ms'].map((name) => [name, z.int().optional()])),
-    access: z.enum(keyAccesses).nullable().optional().describe('The access that a key needs; null if no key may.'),
+    access: keyAccess.nullable().optional().describe('The access that a key needs; null if no key may.'),
     size_bytes: z.int().nullable().optional().describe('How many bytes the body of the request has, if it names its size.'),
     incident: z.string().optional().describe("The id of this error in the server's log."),
     listing: z.string().optional().describe('What the git provider cannot list.'),

@@ -8,9 +8,16 @@ import { pauseKinds, sandboxStatuses } from '../../domain/sandbox.ts';
 
 export const sandboxStatusSchema = z.enum(sandboxStatuses).meta({ id: 'SandboxStatus' });
 
+export const pauseKindSchema = z.enum(pauseKinds)
+  .meta({ id: 'PauseKind', description: '`freeze` keeps memory and processes; `stop` frees the memory and keeps the files.' });
+
+export const conversationStartStatusSchema = z.enum(conversationStartStatuses).meta({ id: 'ConversationStartStatus' });
+
+/** Its name is not that of the field `execution_status`: generators of clients name the status of an `Execution` so. */
+export const agentStatusSchema = z.enum(agentStatuses).meta({ id: 'AgentStatus' });
+
 const channel = z.enum(['answer', 'thought']).describe('`thought` shows how the agent came to its answer.');
-const startStatus = z.enum(conversationStartStatuses);
-const executionStatus = z.enum(agentStatuses).nullable();
+const executionStatus = agentStatusSchema.nullable();
 const sandboxStatus = sandboxStatusSchema.nullable();
 
 export const permissionOptionsSchema = z.array(
@@ -57,7 +64,7 @@ export const eventDataSchemas: { readonly [K in EventKind]: z.ZodType<EventData[
   turn_started: z.object({ messageId: z.string() }),
   turn_ended: z.object({ messageId: z.string(), stopReason: z.enum(turnStopReasons) }),
   work_tree_changed: z.object({ files: z.int(), linesAdded: z.int(), linesRemoved: z.int() }),
-  start_step: z.object({ from: startStatus.nullable(), to: startStatus }),
+  start_step: z.object({ from: conversationStartStatusSchema.nullable(), to: conversationStartStatusSchema }),
   setup_script: z.object({ executionId: z.string().nullable(), status: z.enum(['running', 'succeeded', 'failed']) }),
   microagents: z.object({
     given: z.array(z.object({ path: z.string(), trigger: z.string().nullable() })),
@@ -66,7 +73,7 @@ export const eventDataSchemas: { readonly [K in EventKind]: z.ZodType<EventData[
   }),
   execution_changed: z.object({ from: executionStatus, to: executionStatus }),
   agent_started: z.object({ sessionId: z.string(), loaded: z.boolean() }),
-  sandbox_moved: z.object({ from: sandboxStatus, to: sandboxStatus, pauseKind: z.enum(pauseKinds).nullable() }),
+  sandbox_moved: z.object({ from: sandboxStatus, to: sandboxStatus, pauseKind: pauseKindSchema.nullable() }),
   conversation_archived: z.strictObject({}),
   conversation_deleted: z.strictObject({}),
 };

@@ -17,6 +17,7 @@ interface Schema {
   readonly type?: string | readonly string[];
   readonly format?: string;
   readonly default?: unknown;
+  readonly enum?: readonly unknown[];
   readonly maximum?: number;
   readonly anyOf?: readonly Schema[];
 }
@@ -68,6 +69,7 @@ describe('the OpenAPI document', () => {
     const nullable = ({ anyOf = [] }: Schema) => anyOf.some(({ type }) => type === 'null');
     expect(schemas.filter((schema) => nullable(schema) && !schema.anyOf?.some(({ $ref }) => $ref !== undefined))).toEqual([]);
     expect(schemas.filter(({ type }) => Array.isArray(type) && (type.length !== 2 || type[1] !== 'null'))).toEqual([]);
+    expect(schemas.filter((schema) => schema.enum?.includes(null))).toEqual([]);
     expect(schemas.filter((schema) => schema.default === null)).toEqual([]);
     const large = ({ type, maximum = Infinity }: Schema) => [type].flat().includes('integer') && maximum >= 2 ** 31;
     expect(new Set(schemas.filter(large).map(({ format }) => format))).toEqual(new Set(['int64']));

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import type { ConversationView } from '../../../application/conversations/conversations.ts';
 import { permissionPolicies } from '../../../domain/permission.ts';
-import { conversationSortOrders, conversationStartStatuses, agentStatuses } from '../../../domain/conversation.ts';
+import { conversationSortOrders } from '../../../domain/conversation.ts';
 import type { ConversationFilter } from '../../../ports/conversation-store.ts';
-import { sandboxStatusSchema } from '../../shared/event-data-schemas.ts';
+import { agentStatusSchema, conversationStartStatusSchema, sandboxStatusSchema } from '../../shared/event-data-schemas.ts';
 import { inCamelCase } from '../../shared/snake-case.ts';
 import {
   claimOf, idempotencyHeaders, list, locationHeader, repositoryName, resourceId, statusFields, statusFieldsOf, text, timeQuery, timestamp,
@@ -30,8 +30,8 @@ export const conversationResource = z
     selected_repository: z.string().nullable(),
     selected_branch: z.string().nullable(),
     git_provider: z.string().nullable().meta({ description: 'The provider that serves the repository.', example: 'github' }),
-    start_status: z.enum(conversationStartStatuses).describe('The step that its start has reached.'),
-    execution_status: z.enum(agentStatuses).nullable().describe('What its agent does; null if it has no agent.'),
+    start_status: conversationStartStatusSchema.describe('The step that its start has reached.'),
+    execution_status: agentStatusSchema.nullable().describe('What its agent does; null if it has no agent.'),
     ...statusFields,
     pull_requests: z.array(z.object({ branch: z.string(), ...pullRequestFields }).meta({ id: 'PublishedPullRequest' }))
       .describe('The pull requests that its publications opened or updated.'),
@@ -69,7 +69,7 @@ const conversationStartBody = z
     selected_branch: orNull(branchName, 'A branch of that repository.'),
     initial_message: message.nullable().default(null),
     permission_policy: orNull(
-      z.enum(permissionPolicies),
+      z.enum(permissionPolicies).meta({ id: 'PermissionPolicy' }),
       "The answer to the agent's requests for permission: allow them, ask the user, or deny them. Null: the policy of the spec.",
     ),
   })

@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import type { EventsWanted } from '../../../application/events/events.ts';
 import { Failure } from '../../../domain/failure.ts';
-import { eventActors, eventKinds, type Event, type EventData, type EventKind, statusChangeKinds } from '../../../domain/event.ts';
+import { eventKinds, type Event, type EventData, type EventKind, statusChangeKinds } from '../../../domain/event.ts';
 import { eventDataSchemas } from '../../shared/event-data-schemas.ts';
 import { camelCase, inSnakeCase, type InSnakeCase, snakeCase } from '../../shared/snake-case.ts';
-import { list, presentStatus, resourceId, statusFields, timestamp, toTimestamp, wholeNumber } from '../common-schemas.ts';
+import { eventActor, list, presentStatus, resourceId, statusFields, timestamp, toTimestamp, wholeNumber } from '../common-schemas.ts';
 import { operation, StreamedBody } from '../operation.ts';
 import { pageQuery, pageSchema, readPage } from '../page-token.ts';
 import type { RequestContext } from '../request-context.ts';
@@ -18,8 +18,7 @@ const eventFields = {
   conversation_id: z.string().nullable(),
   sandbox_id: z.string().nullable(),
   owner_id: z.string().describe('The user who owns the conversation or sandbox.'),
-  actor: z.enum(eventActors)
-    .describe('Who caused the event: a user of the API, the agent, Skep itself, or something that the runtime reported.'),
+  actor: eventActor.describe('Who caused the event.'),
   user_id: z.string().nullable().describe(
     'The user whose request this is: the owner or an administrator. Null if it is no request, or only a later effect of one.',
   ),

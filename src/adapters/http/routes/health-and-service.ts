@@ -2,9 +2,8 @@ import { z } from 'zod';
 import type { Component, Skep } from '../../../application/skep.ts';
 import { waitAtMost } from '../../../application/timers.ts';
 import type { CheckResult } from '../../../ports/check-result.ts';
-import { keyAccesses } from '../../../domain/principal.ts';
 import { apiReferenceHeaders, apiReferencePage } from '../api-reference.ts';
-import { retryAfterHeader } from '../common-schemas.ts';
+import { keyAccess, retryAfterHeader } from '../common-schemas.ts';
 import { serversOf } from '../openapi.ts';
 import { operation } from '../operation.ts';
 import { presenter } from '../presenter.ts';
@@ -143,7 +142,7 @@ const caller = z
   .object({
     user_id: z.string().describe('The owner of everything that the key creates.'),
     key_name: z.string(),
-    access: z.enum(keyAccesses),
+    access: keyAccess,
     repositories: z
       .array(z.string())
       .nullable()

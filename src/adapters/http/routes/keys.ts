@@ -1,14 +1,11 @@
 import { z } from 'zod';
-import { keyAccesses, type Principal } from '../../../domain/principal.ts';
+import type { Principal } from '../../../domain/principal.ts';
 import { type ApiKeyRecord, keyFormats, keyStateOf, keyStates } from '../../../domain/api-key.ts';
 import type { CreatedApiKey } from '../../../ports/api-keys.ts';
-import { text, timestamp } from '../common-schemas.ts';
+import { keyAccess, text, timestamp } from '../common-schemas.ts';
 import { operation } from '../operation.ts';
 import { presenter } from '../presenter.ts';
 import type { RequestContext } from '../request-context.ts';
-
-const access = z.enum(keyAccesses)
-  .describe('`full` can read and change everything that its user owns; `read` can only read it; `admin` can read and change everything.');
 
 const patterns = z.array(z.string()).nullable()
   .describe('The repositories that it can list, clone and publish to, as patterns (`acme/*`). Null: all.');
@@ -17,7 +14,7 @@ const keyFields = {
   id: z.string(),
   name: z.string(),
   user_id: z.string().describe('The owner of everything that the key creates.'),
-  access,
+  access: keyAccess,
   repositories: patterns,
   created_at: timestamp,
   expires_at: timestamp.nullable().describe('Null: never.'),
@@ -38,7 +35,7 @@ const newKey = z.object({
 const keyCreateBody = z.strictObject({
   name: text(100).min(1).describe('Must be unique among the valid keys. An expired key that has it is revoked.'),
   user_id: text(100).min(1).optional().describe('The owner of what the key creates. Default: your own user.'),
-  access: access.default('full'),
+  access: keyAccess.default('full'),
   repositories: z.array(text(1024)).max(100).nullable().optional()
     .describe('Default: all repositories. A key for some repositories only needs a user of its own.'),
   expires_in_seconds: z.int().min(1).max(100 * 365 * 86_400).optional().describe('Default: the key does not expire.'),

@@ -1,10 +1,9 @@
 import { z } from 'zod';
-import { eventActors } from '../../../domain/event.ts';
 import { expiresAt } from '../../../domain/idle-policy.ts';
-import { pauseKinds, pauseOf, type Sandbox } from '../../../domain/sandbox.ts';
-import { sandboxStatusSchema } from '../../shared/event-data-schemas.ts';
+import { pauseOf, type Sandbox } from '../../../domain/sandbox.ts';
+import { pauseKindSchema, sandboxStatusSchema } from '../../shared/event-data-schemas.ts';
 import {
-  claimOf, idempotencyHeaders, locationHeader, specId, statusFields, statusFieldsOf, statusReason, text, timestamp,
+  claimOf, eventActor, idempotencyHeaders, locationHeader, specId, statusFields, statusFieldsOf, statusReason, text, timestamp,
 } from '../common-schemas.ts';
 import { alias, operation } from '../operation.ts';
 import { pageQuery, pageSchema, readPage } from '../page-token.ts';
@@ -13,10 +12,6 @@ import { presenter } from '../presenter.ts';
 import type { RequestContext } from '../request-context.ts';
 import { claimedParameters, metadataQuery, sandboxStartFields, splitStartBody } from '../sandbox-parameters.ts';
 import { requestedSpec } from './sandbox-specs.ts';
-
-const pauseKind = z
-  .enum(pauseKinds)
-  .describe('`freeze` keeps memory and processes; `stop` frees the memory and keeps the files.');
 
 const exposedUrl = z
   .object({
@@ -33,9 +28,9 @@ const sandboxResource = z
     sandbox_spec_id: z.string(),
     status: sandboxStatusSchema,
     ...statusFields,
-    pause_kind: pauseKind.nullable().describe('How the sandbox is paused, or will be.'),
-    paused_by: z.enum(eventActors).nullable()
-      .describe('Who paused it: a user, the agent, Skep itself, or something outside of Skep. Null when it runs again.'),
+    pause_kind: pauseKindSchema.nullable().describe('How the sandbox is paused, or will be.'),
+    paused_by: eventActor.nullable()
+      .describe('Who paused it; `runtime` is something outside of Skep. Null when it runs again.'),
     paused_reason: statusReason.nullable(),
     session_api_key: z.string().nullable()
       .describe("The sandbox's own key, for requests to its ports. Null unless it is RUNNING, and null if your key can only read."),
@@ -93,7 +88,7 @@ const sandboxAdoptBody = z.strictObject({
   sandbox_spec_id: specId.nullable().default(null).describe('The spec. Default: the spec that the runtime knows.'),
 }).meta({ id: 'SandboxAdoptRequest' });
 
-const sandboxPauseBody = z.strictObject({ pause_kind: pauseKind.optional() }).meta({ id: 'SandboxPauseRequest' });
+const sandboxPauseBody = z.strictObject({ pause_kind: pauseKindSchema.optional() }).meta({ id: 'SandboxPauseRequest' });
 
 const sandboxes = '/api/v1/sandboxes';
 const theSandbox = { status: 200, description: 'The sandbox.', schema: sandboxResource };

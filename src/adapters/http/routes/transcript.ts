@@ -2,10 +2,9 @@ import { z } from 'zod';
 import type { TranscriptEntry } from '../../../application/conversations/conversations.ts';
 import { toolCallStatuses, turnStopReasons } from '../../../domain/agent.ts';
 import type { Conversation } from '../../../domain/conversation.ts';
-import { eventActors } from '../../../domain/event.ts';
 import type { Reason } from '../../../domain/reason.ts';
 import { sentenceOf } from '../../shared/failure-sentences.ts';
-import { presentStatus, statusFields, timestamp, toTimestamp } from '../common-schemas.ts';
+import { eventActor, presentStatus, statusFields, timestamp, toTimestamp } from '../common-schemas.ts';
 import { operation, StreamedBody } from '../operation.ts';
 
 type PermissionAnswer = NonNullable<Extract<TranscriptEntry, { readonly kind: 'permission' }>['answer']>;
@@ -26,7 +25,7 @@ const entry = z
       title: z.string().describe('What the agent asked for.'),
       decision: z.enum(['allowed', 'refused', 'withdrawn', 'open']).describe('`open`: the agent waits for the answer.'),
       option_name: z.string().nullable().describe('The option that was chosen; null if the request is open or was withdrawn.'),
-      actor: z.enum(eventActors).nullable().describe('Who decided; `skep` for a policy or a time limit. Null if the request is open.'),
+      actor: eventActor.nullable().describe('Who decided; `skep` for a policy or a time limit. Null if the request is open.'),
       user_id: z.string().nullable().describe('The user who decided. Null if it was no user, or is not known.'),
       ...statusFields,
     }),
