@@ -57,15 +57,22 @@ function simplify(schema: JsonSchema, io: 'input' | 'output'): void {
     delete schema.type;
   }
   // A property with a default would be required in the types of requests.
-  if (schema.default === null) delete schema.default;
+  if (schema.default === null || isEmptyObject(schema.default)) delete schema.default;
+  if (isEmptyObject(schema.additionalProperties)) schema.additionalProperties = true;
   if ([schema.type].flat().includes('integer') && !(Math.abs(schema.maximum ?? Infinity) < 2 ** 31)) schema.format = 'int64';
   // `format` says the same, and is shorter than zod's regular expression.
   if (schema.format === 'date-time') delete schema.pattern;
+  // A regular expression of JavaScript escapes slashes. Elsewhere that is an error, or a backslash.
+  if (schema.pattern !== undefined) schema.pattern = schema.pattern.replaceAll(/\\(.)/gs, (escaped, char) => (char === '/' ? '/' : escaped));
   // The type says the same.
   if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
   if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
   // A later version may add fields to responses.
   if (io === 'output' && schema.additionalProperties === false) delete schema.additionalProperties;
+}
+
+function isEmptyObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && Object.keys(value).length === 0;
 }
 
 /**

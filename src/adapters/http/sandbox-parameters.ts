@@ -27,6 +27,12 @@ const metadataKey = text(limits.metadataKey).regex(/^[^=\u0000-\u001f\u007f]+$/,
 /** A field for which null and a missing value mean the same: the spec decides. */
 const optional = <S extends z.ZodType>(schema: S, description: string) => schema.nullish().describe(description);
 
+/**
+ * Some generators of clients read `exclusiveMinimum` as a boolean, as in OpenAPI 3.0. So the document has the smallest share of a CPU that
+ * has an effect of its own: Docker rounds less up to it.
+ */
+const cpus = z.number().positive().meta({ override: { exclusiveMinimum: undefined, minimum: 0.01 } });
+
 export const sandboxParameterFields = {
   env: optional(env, "Variables for the sandbox's command. They are added to those of the spec, or replace them. No response shows them."),
   metadata: optional(
@@ -39,7 +45,7 @@ export const sandboxParameterFields = {
   ),
   resources: optional(
     z
-      .strictObject({ cpus: z.number().positive(), memory_bytes: z.int().positive(), pids: z.int().positive() })
+      .strictObject({ cpus, memory_bytes: z.int().min(1), pids: z.int().min(1) })
       .partial()
       .meta({ id: 'ChosenResources' }),
     'The limits of the sandbox. Each is at most the limit of the spec, which is the default.',

@@ -18,6 +18,7 @@ interface Schema {
   readonly format?: string;
   readonly default?: unknown;
   readonly enum?: readonly unknown[];
+  readonly pattern?: string;
   readonly maximum?: number;
   readonly anyOf?: readonly Schema[];
 }
@@ -71,6 +72,8 @@ describe('the OpenAPI document', () => {
     expect(schemas.filter(({ type }) => Array.isArray(type) && (type.length !== 2 || type[1] !== 'null'))).toEqual([]);
     expect(schemas.filter((schema) => schema.enum?.includes(null))).toEqual([]);
     expect(schemas.filter((schema) => schema.default === null)).toEqual([]);
+    expect(JSON.stringify(document)).not.toMatch(/"(?:default|additionalProperties)":\{\}/);
+    expect(schemas.filter((schema) => 'exclusiveMinimum' in schema || schema.pattern?.includes('\\/'))).toEqual([]);
     const large = ({ type, maximum = Infinity }: Schema) => [type].flat().includes('integer') && maximum >= 2 ** 31;
     expect(new Set(schemas.filter(large).map(({ format }) => format))).toEqual(new Set(['int64']));
     // In Go, a type `NewKey` has the name of the function that makes a `Key`.
