@@ -261,7 +261,9 @@ export interface PublishedPullRequest { readonly branch: string; readonly number
 export interface Transcript { readonly items: readonly TranscriptEntry[] }
 
 /** A message, a tool call, a request for permission, or a turn that did not end normally. */
-export type TranscriptEntry = {
+export type TranscriptEntry = TranscriptMessage | TranscriptPermission | TranscriptToolCall | TranscriptTurnEnd;
+
+export interface TranscriptMessage {
   readonly kind: 'message';
   /** When it was complete. Of a user's message: when the agent got it, or was sent if the agent never got it. */
   readonly at: Timestamp;
@@ -271,7 +273,9 @@ export type TranscriptEntry = {
   readonly text: string;
   /** False for a user's message that the agent has not got: it waits, or was dropped. */
   readonly delivered: boolean;
-} | {
+}
+
+export interface TranscriptPermission {
   readonly kind: 'permission';
   /** When it was answered or withdrawn. Of an open request: when the agent asked. */
   readonly at: Timestamp;
@@ -288,7 +292,12 @@ export type TranscriptEntry = {
   /** The reason, as a sentence. */
   readonly status_detail: string | null;
   readonly status_reason: StatusReason | null;
-} | {
+}
+
+/** A user of the API, the agent, Skep itself, or something that the runtime reported. */
+export type EventActor = 'user' | 'agent' | 'skep' | 'runtime';
+
+export interface TranscriptToolCall {
   readonly kind: 'tool_call';
   readonly at: Timestamp;
   readonly title: string;
@@ -297,17 +306,16 @@ export type TranscriptEntry = {
   readonly paths: readonly string[];
   /** What a call that failed reported. Null if it reported no text, and for other calls. */
   readonly failure: string | null;
-} | {
+}
+
+export interface TranscriptTurnEnd {
   readonly kind: 'turn_ended';
   readonly at: Timestamp;
   readonly stop_reason: 'end_turn' | 'max_tokens' | 'max_turn_requests' | 'refusal' | 'cancelled' | 'failed' | 'interrupted';
   /** The reason, as a sentence. */
   readonly status_detail: string | null;
   readonly status_reason: StatusReason | null;
-};
-
-/** A user of the API, the agent, Skep itself, or something that the runtime reported. */
-export type EventActor = 'user' | 'agent' | 'skep' | 'runtime';
+}
 
 /** The message is stored, and will be sent to the agent. */
 export interface MessageAccepted {
@@ -364,10 +372,14 @@ export interface FileChange {
 }
 
 /** Where the changes were pushed to. */
-export interface Publication { readonly branch: string; readonly commit: string; readonly pull_request: PullRequest }
+export interface Publication {
+  readonly branch: string;
+  readonly commit: string;
+  /** Null if none was requested. */
+  readonly pull_request: PullRequest | null;
+}
 
-/** Null if none was requested. */
-export type PullRequest = { readonly number: number; readonly url: string } | null;
+export interface PullRequest { readonly number: number; readonly url: string }
 
 /** Where the changes were pushed to. */
 export interface PublishResponse extends Publication {
@@ -436,12 +448,16 @@ export interface ToolCallEventData {
   readonly tool_kind: string;
   readonly status: 'pending' | 'in_progress' | 'completed' | 'failed';
   readonly paths: readonly string[];
-  readonly content: readonly ({ readonly type: 'text'; readonly text: string } | {
-    readonly type: 'diff';
-    readonly path: string;
-    readonly old_text: string | null;
-    readonly new_text: string;
-  })[];
+  readonly content: readonly (ToolCallText | ToolCallDiff)[];
+}
+
+export interface ToolCallText { readonly type: 'text'; readonly text: string }
+
+export interface ToolCallDiff {
+  readonly type: 'diff';
+  readonly path: string;
+  readonly old_text: string | null;
+  readonly new_text: string;
 }
 
 export interface PlanEventData {

@@ -40,8 +40,9 @@ export const eventDataSchemas: { readonly [K in EventKind]: z.ZodType<EventData[
     paths: z.array(z.string()),
     content: z.array(
       z.discriminatedUnion('type', [
-        z.object({ type: z.literal('text'), text: z.string() }),
-        z.object({ type: z.literal('diff'), path: z.string(), oldText: z.string().nullable(), newText: z.string() }),
+        z.object({ type: z.literal('text'), text: z.string() }).meta({ id: 'ToolCallText' }),
+        z.object({ type: z.literal('diff'), path: z.string(), oldText: z.string().nullable(), newText: z.string() })
+          .meta({ id: 'ToolCallDiff' }),
       ]),
     ),
   }),

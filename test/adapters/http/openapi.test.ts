@@ -21,6 +21,8 @@ interface Schema {
   readonly pattern?: string;
   readonly maximum?: number;
   readonly anyOf?: readonly Schema[];
+  readonly oneOf?: readonly Schema[];
+  readonly discriminator?: unknown;
 }
 
 interface Document {
@@ -72,6 +74,8 @@ describe('the OpenAPI document', () => {
     expect(schemas.filter(({ type }) => Array.isArray(type) && (type.length !== 2 || type[1] !== 'null'))).toEqual([]);
     expect(schemas.filter((schema) => schema.enum?.includes(null))).toEqual([]);
     expect(schemas.filter((schema) => schema.default === null)).toEqual([]);
+    const unions = schemas.filter(({ oneOf }) => oneOf !== undefined);
+    expect(unions.filter(({ oneOf = [], discriminator }) => discriminator === undefined || oneOf.some(({ $ref }) => $ref === undefined))).toEqual([]);
     expect(JSON.stringify(document)).not.toMatch(/"(?:default|additionalProperties)":\{\}/);
     expect(schemas.filter((schema) => 'exclusiveMinimum' in schema || schema.pattern?.includes('\\/'))).toEqual([]);
     const large = ({ type, maximum = Infinity }: Schema) => [type].flat().includes('integer') && maximum >= 2 ** 31;

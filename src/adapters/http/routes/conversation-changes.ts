@@ -31,7 +31,7 @@ const publication = z
   .object({
     branch: z.string(),
     commit: z.string(),
-    pull_request: z.object(pullRequestFields).nullable().meta({ id: 'PullRequest', description: 'Null if none was requested.' }),
+    pull_request: z.object(pullRequestFields).meta({ id: 'PullRequest' }).nullable().describe('Null if none was requested.'),
   })
   .meta({ id: 'Publication', description: 'Where the changes were pushed to.' });
 

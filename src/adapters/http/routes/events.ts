@@ -218,7 +218,8 @@ async function follow(
 function schemaInSnakeCase(schema: z.ZodType<EventData[EventKind]>): z.ZodType<InSnakeCase<EventData[EventKind]>> {
   const renamed = (inner: z.core.$ZodType): z.core.$ZodType => {
     if (inner instanceof z.ZodObject) {
-      return z.object(Object.fromEntries(Object.entries(inner.shape).map(([name, field]) => [snakeCase(name), renamed(field)])));
+      const fields = Object.entries(inner.shape).map(([name, field]) => [snakeCase(name), renamed(field)] as const);
+      return z.object(Object.fromEntries(fields)).meta(inner.meta() ?? {});
     }
     if (inner instanceof z.ZodDiscriminatedUnion) return inner.clone({ ...inner.def, options: inner.options.map(renamed) });
     if (inner instanceof z.ZodArray) return z.array(renamed(inner.element));

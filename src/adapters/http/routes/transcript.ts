@@ -18,7 +18,7 @@ const entry = z
       user_id: z.string().nullable().describe('The user who sent it. Null for a message of the agent, or if it is not known.'),
       text: z.string(),
       delivered: z.boolean().describe("False for a user's message that the agent has not got: it waits, or was dropped."),
-    }),
+    }).meta({ id: 'TranscriptMessage' }),
     z.object({
       kind: z.literal('permission'),
       at: timestamp.describe('When it was answered or withdrawn. Of an open request: when the agent asked.'),
@@ -28,13 +28,14 @@ const entry = z
       actor: eventActor.nullable().describe('Who decided; `skep` for a policy or a time limit. Null if the request is open.'),
       user_id: z.string().nullable().describe('The user who decided. Null if it was no user, or is not known.'),
       ...statusFields,
-    }),
+    }).meta({ id: 'TranscriptPermission' }),
     z.object({
       kind: z.literal('tool_call'), at: timestamp, title: z.string(), tool_kind: z.string(), status: z.enum(toolCallStatuses),
       paths: z.array(z.string()),
       failure: z.string().nullable().describe('What a call that failed reported. Null if it reported no text, and for other calls.'),
-    }),
-    z.object({ kind: z.literal('turn_ended'), at: timestamp, stop_reason: z.enum(turnStopReasons), ...statusFields }),
+    }).meta({ id: 'TranscriptToolCall' }),
+    z.object({ kind: z.literal('turn_ended'), at: timestamp, stop_reason: z.enum(turnStopReasons), ...statusFields })
+      .meta({ id: 'TranscriptTurnEnd' }),
   ])
   .meta({ id: 'TranscriptEntry', description: 'A message, a tool call, a request for permission, or a turn that did not end normally.' });
 
