@@ -56,7 +56,7 @@ export function connectionLost(message = 'The connection was lost before the end
 
 /** The failure of an input that the client refuses itself, with its location as in the server's own refusals. */
 export function invalidInput(loc: readonly string[], msg: string): SkepError {
-  return new SkepError('invalid_request', `${loc.join('.')}: ${msg}`, { context: { problems: [{ loc, msg, type: 'custom' }] } });
+  return new SkepError('invalid_request', `${loc.join('.')}: ${msg}`, { context: { problems: [{ loc, msg, type: 'invalid_value' }] } });
 }
 
 /**

@@ -168,6 +168,7 @@ export interface ValidationError {
   /** The location. The first item is path, query, header or body. */
   readonly loc: readonly (string | number)[];
   readonly msg: string;
+  /** The kind of mistake, for programs. Expect kinds that you do not know. */
   readonly type: string;
 }
 

@@ -130,7 +130,8 @@ const validationError = z
   .object({
     loc: z.array(z.union([z.string(), z.int()])).describe('The location. The first item is path, query, header or body.'),
     msg: z.string(),
-    type: z.string(),
+    type: z.string()
+      .meta({ description: 'The kind of mistake, for programs. Expect kinds that you do not know.', example: 'invalid_value' }),
   })
   .meta({ id: 'ValidationError' });
 

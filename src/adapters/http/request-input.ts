@@ -33,10 +33,15 @@ function problemsOf(part: InputPart, error: z.ZodError): ValidationProblem[] {
     // Header names are case-insensitive.
     const nameOf = (key: PropertyKey) => shortened(part === 'header' ? String(key).toLowerCase() : String(key));
     const loc = [part, ...issue.path.map((key) => (typeof key === 'number' ? key : nameOf(key)))];
-    if (issue.code !== 'unrecognized_keys') return [{ loc, msg: messageOf(issue), type: issue.code }];
+    if (issue.code !== 'unrecognized_keys') return [{ loc, msg: messageOf(issue), type: typeOf(issue) }];
     return issue.keys.map((key) => ({ loc: [...loc, shortened(key)], msg: 'is not a field of this request', type: issue.code }));
   });
   return problems.slice(0, maxProblems);
+}
+
+/** The validation library names the mistakes that our own checks find `custom`. */
+function typeOf({ code }: z.core.$ZodIssue): string {
+  return code === 'custom' ? 'invalid_value' : code;
 }
 
 function messageOf(issue: z.core.$ZodIssue): string {

@@ -4,7 +4,7 @@ import { unreachable } from '../../../src/client/failures.ts';
 import { SkepError } from '../../../src/client/index.ts';
 import { neverAborts } from '../../../src/ports/abort-signals.ts';
 
-const problem = (loc: readonly (string | number)[], msg: string) => ({ loc, msg, type: 'custom' });
+const problem = (loc: readonly (string | number)[], msg: string) => ({ loc, msg, type: 'invalid_value' });
 
 test('the error of an invalid request names the option of the command, not the field of the API', () => {
   const problems = [

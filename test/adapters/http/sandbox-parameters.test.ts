@@ -113,6 +113,6 @@ describe('a conversation with parameters', () => {
   test('is refused for an existing sandbox', async () => {
     const { id } = object(await start({}));
     const answer = await world.ann('POST', conversations, { sandbox_id: id, metadata: { a: 'b' }, timeout_seconds: 5 });
-    expect([answer.status, problems(answer)]).toEqual([422, [['body.metadata', 'custom'], ['body.timeout_seconds', 'custom']]]);
+    expect([answer.status, problems(answer)]).toEqual([422, [['body.metadata', 'invalid_value'], ['body.timeout_seconds', 'invalid_value']]]);
   });
 });
