@@ -866,7 +866,10 @@ export type PageQuery = {
 };
 
 export type IdempotencyHeaders = {
-  /** Makes the request safe to repeat: a second request with the same key gets the response of the first. */
+  /**
+   * Makes the request safe to repeat: a second request with the same key returns what the first one started, as it is now. It is a 404 if
+   * that was deleted since.
+   */
   readonly 'Idempotency-Key'?: string | undefined;
 };
 

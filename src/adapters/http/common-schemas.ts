@@ -66,7 +66,10 @@ export const idempotencyHeaders = z.object({
     .string()
     .regex(/^[\x21-\x7e]{1,255}$/, 'must be 1 to 255 visible ASCII characters')
     .optional()
-    .describe('Makes the request safe to repeat: a second request with the same key gets the response of the first.'),
+    .describe(
+      'Makes the request safe to repeat: a second request with the same key returns what the first one started, as it is now. ' +
+      'It is a 404 if that was deleted since.',
+    ),
 });
 
 /**

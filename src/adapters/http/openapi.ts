@@ -62,13 +62,17 @@ function simplify(schema: JsonSchema, io: 'input' | 'output'): void {
   if ([schema.type].flat().includes('integer') && !(Math.abs(schema.maximum ?? Infinity) < 2 ** 31)) schema.format = 'int64';
   // `format` says the same, and is shorter than zod's regular expression.
   if (schema.format === 'date-time') delete schema.pattern;
-  // A regular expression of JavaScript escapes slashes. Elsewhere that is an error, or a backslash.
-  if (schema.pattern !== undefined) schema.pattern = schema.pattern.replaceAll(/\\(.)/gs, (escaped, char) => (char === '/' ? '/' : escaped));
+  if (schema.pattern !== undefined) schema.pattern = withoutEscapedSlashes(schema.pattern);
   // The type says the same.
   if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
   if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
   // A later version may add fields to responses.
   if (io === 'output' && schema.additionalProperties === false) delete schema.additionalProperties;
+}
+
+/** A regular expression of JavaScript escapes slashes. Elsewhere that is an error, or a backslash. */
+function withoutEscapedSlashes(pattern: string): string {
+  return pattern.replaceAll(/\\(.)/gs, (escaped, char) => (char === '/' ? '/' : escaped));
 }
 
 function isEmptyObject(value: unknown): boolean {
