@@ -19,7 +19,6 @@ export type {
 } from '../application/sandboxes/sandboxes.ts';
 export type { Repositories } from '../application/repositories/repositories.ts';
 export type * from '../application/sandboxes/sandbox-specs.ts';
-export { createSystemClock } from '../adapters/clock/system-clock.ts';
 export { sentenceOf as describeReason, sentenceOfFailure as describeFailure } from '../adapters/shared/failure-sentences.ts';
 export type { ExecutionState, KeptOutput } from '../domain/execution.ts';
 export { Failure, isFailure, isFailureOf, Refusal } from '../domain/failure.ts';

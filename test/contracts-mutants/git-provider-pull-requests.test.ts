@@ -84,7 +84,8 @@ const mistakes: readonly (readonly [mistake: string, contractCase: string, creat
   ['branches whose order depends on the page size', 'lists the branches with their commits', withPagesInReverse],
 ];
 
-test.each(mistakes)('the contract of git providers catches %s', async (_, contractCase, create) => {
+// Most of them wait for a time limit.
+test.concurrent.each(mistakes)('the contract of git providers catches %s', async (_, contractCase, create) => {
   expect(await failureOfCase(contractCase, () => createGitHubHarness({ token: doubleToken, create }))).toBeInstanceOf(AssertionError);
 });
 

@@ -5,6 +5,7 @@ export { scripted, stepsOf, type AgentStep } from './agent-script.ts';
 export { apiKeyStoreContract } from './api-key-store.ts';
 export { authContract, type AuthHarness, type OpenAuth } from './auth.ts';
 export { clockContract } from './clock.ts';
+export { createSystemClock } from '../../src/adapters/clock/system-clock.ts';
 export { conversationStoreContract } from './conversation-store.ts';
 export { eventStoreContract } from './event-store.ts';
 export { executionStoreContract } from './execution-store.ts';
