@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { buffer } from 'node:stream/consumers';
-import { isFailureOf, type FailureCode } from '../../src/domain/failure.ts';
 import { neverAborts } from '../../src/ports/abort-signals.ts';
 import type { Execution, SandboxLaunch } from '../../src/ports/sandbox-runtime.ts';
 import { type SandboxRuntimeStage, waitFor } from './sandbox-runtime-harness.ts';
@@ -32,9 +31,4 @@ export async function beating(stage: SandboxRuntimeStage): Promise<{ readonly sa
 export async function assertOver({ exited, stdout, stderr }: Execution): Promise<void> {
   const [code] = await Promise.all([exited, buffer(stdout), buffer(stderr)]);
   assert.ok(code === null || code > 128, `the command ended by itself, with the exit code ${code}`);
-}
-
-/** Returns a check for a failure with this code. */
-export function isFailing(code: FailureCode): (error: unknown) => boolean {
-  return (error) => isFailureOf(error, code);
 }

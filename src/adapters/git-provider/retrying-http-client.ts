@@ -21,8 +21,8 @@ export interface HttpRequest {
    * Without it, redirects are not followed.
    */
   readonly redirectTarget?: (location: string, from: URL) => URL;
-  /** Statuses after which the request is not repeated, although that may help. */
-  readonly finalStatuses?: readonly number[];
+  /** Statuses that the caller can handle. They are returned without a repetition, although that may help. */
+  readonly acceptedStatuses?: readonly number[];
   /** How large the response may be, in bytes, if that is less than the client's own limit. */
   readonly maxResponseBytes?: number;
 }
@@ -133,7 +133,7 @@ function rethrowUnlessConnectionLost(error: unknown): Error {
 function retryWait(result: HttpResponse | Error, request: HttpRequest, retries: number, clock: Clock): number | null {
   const backOffMs = 200 * 4 ** retries;
   if (result instanceof Error) return backOffMs;
-  if (!temporaryStatuses.has(result.status) || request.finalStatuses?.includes(result.status) === true) return null;
+  if (!temporaryStatuses.has(result.status) || request.acceptedStatuses?.includes(result.status) === true) return null;
   const waitMs = retryAfter(result.headers, clock) ?? backOffMs;
   return waitMs > longestRetryWaitMs ? null : Math.max(0, waitMs);
 }

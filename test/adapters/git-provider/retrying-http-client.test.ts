@@ -79,7 +79,7 @@ describe('A temporary error', () => {
   test('is not retried if the time in Retry-After is too long, or if the caller expects it', async () => {
     const { host, send } = await start([status(503, { 'retry-after': '3600' }), status(502)]);
     expect(await send()).toBe(503);
-    expect(await send({ finalStatuses: [502] })).toBe(502);
+    expect(await send({ acceptedStatuses: [502] })).toBe(502);
     expect(host.requests).toBe(2);
   });
 });

@@ -4,7 +4,7 @@ import { DurableExecutions } from '../../../src/adapters/sandbox-runtime/durable
 import type { ExecutionHost, HostExecution } from '../../../src/adapters/sandbox-runtime/execution-host.ts';
 import { Failure, isFailureOf } from '../../../src/domain/failure.ts';
 import { neverAborts } from '../../../src/ports/abort-signals.ts';
-import { isFailing } from '../../contracts/sandbox-runtime-beats.ts';
+import { assertFailure } from '../../contracts/contract.ts';
 
 /** A script that a sandbox runs: what it says, and its exit code, or that it goes on. */
 interface Script {
@@ -69,7 +69,7 @@ describe('An execution in a sandbox that does not answer', () => {
   for (const [name, call] of calls) {
     test(`${name} fails with runtime_timeout after 30 seconds, and kills its script`, async () => {
       const { executions, asked, killed } = createHost(hanging);
-      const failed = assert.rejects(call(executions), isFailing('runtime_timeout'));
+      const failed = assertFailure(call(executions), 'runtime_timeout');
       await vi.advanceTimersByTimeAsync(30_000);
       await failed;
       assert.equal(asked.length, 1);
@@ -107,7 +107,7 @@ describe('An execution in a sandbox with endless output', () => {
     test(`${name} fails with runtime_unavailable, and kills its script`, async () => {
       const { executions, asked, killed } = createHost(() => ({ says: endless(), code: 'goes on' }));
       const call = name === 'state' ? executions.state('sb', 'exec-1') : executions.start('sb', request, neverAborts);
-      await assert.rejects(call, isFailing('runtime_unavailable'));
+      await assertFailure(call, 'runtime_unavailable');
       assert.deepEqual(killed, asked);
     });
   }
@@ -159,7 +159,7 @@ test('A terminal of the host is not resized in a frozen sandbox', async () => {
   await executions.start('sb', { ...request, tty }, neverAborts);
   await executions.resize('sb', 'exec-1', tty);
   state = 'frozen';
-  await assert.rejects(executions.resize('sb', 'exec-1', tty), isFailing('sandbox_not_running'));
+  await assertFailure(executions.resize('sb', 'exec-1', tty), 'sandbox_not_running');
 });
 
 test('A start whose shell has no room for a process fails, and removes nothing: the id may be that of a running command', async () => {
@@ -174,7 +174,7 @@ describe('An execution in a sandbox without a shell', () => {
   for (const code of [126, 127]) {
     test(`signal fails with runtime_unavailable if its script ends with ${code}`, async () => {
       const { executions } = createHost(() => ({ says: '', code }));
-      await assert.rejects(executions.signal('sb', 'exec-1', 'SIGKILL'), isFailing('runtime_unavailable'));
+      await assertFailure(executions.signal('sb', 'exec-1', 'SIGKILL'), 'runtime_unavailable');
     });
   }
 });
@@ -197,7 +197,7 @@ describe('A reader of an output', () => {
 
   test.each([1, 2, 126, 127])('fails with runtime_unavailable if its script ends with %i', async (code) => {
     const { result, scripts } = await readWhereScriptEndsWith(code);
-    assert.ok(isFailing('runtime_unavailable')(result));
+    assert.ok(isFailureOf(result, 'runtime_unavailable'));
     assert.equal(scripts, 1);
   });
 
@@ -244,6 +244,6 @@ describe('A cached execution', () => {
     await vi.advanceTimersByTimeAsync(60_000);
     assert.equal((await executions.state('sb', 'exec-1')).durable, false);
     executions.forget('sb');
-    await assert.rejects(executions.state('sb', 'exec-1'), isFailing('execution_not_found'));
+    await assertFailure(executions.state('sb', 'exec-1'), 'execution_not_found');
   });
 });

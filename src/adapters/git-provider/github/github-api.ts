@@ -10,7 +10,7 @@ import { failed, failureOf, failures, parseResponse, refusal, ssoRequired, TooHe
 import type { ResolvedOptions } from './github-provider.ts';
 
 /** A request that may be repeated: it only reads, or the caller handles an earlier success. */
-export interface Call extends Pick<HttpRequest, 'finalStatuses' | 'maxResponseBytes'> {
+export interface Call extends Pick<HttpRequest, 'acceptedStatuses' | 'maxResponseBytes'> {
   /** A method and a URL template in Octokit's form. Octokit encodes the values. */
   readonly route: string;
   readonly parameters?: Readonly<Record<string, unknown>>;
@@ -70,12 +70,12 @@ export function createGitHubApi(options: ResolvedOptions, limit: TimeLimit) {
       };
       const begunAt = clock.now();
       const response = await ask();
-      if (options.app === undefined || response?.status !== 401) return accept(response, policy.finalStatuses);
+      if (options.app === undefined || response?.status !== 401) return accept(response, policy.acceptedStatuses);
       // The token can be revoked before it expires. Requests that were sent before the replacement share it.
       if (refresh.at < begunAt - refreshEveryMs) refresh = { at: clock.now(), done: authenticate(octokit, neverAborts, true) };
-      else if (refresh.at < begunAt) return accept(response, policy.finalStatuses);
+      else if (refresh.at < begunAt) return accept(response, policy.acceptedStatuses);
       await refresh.done;
-      return accept(await ask(), policy.finalStatuses);
+      return accept(await ask(), policy.acceptedStatuses);
     },
     /** Stops the requests of the rate limit of a GraphQL response until it is over, and returns the failure for it. */
     rateLimited({ headers }: HttpResponse): Error {
@@ -118,10 +118,10 @@ function toFetchResponse({ status, headers, text }: HttpResponse): Response {
   return new Response(hasBody ? text : null, { status, headers });
 }
 
-function accept(response: HttpResponse | null, finalStatuses: readonly number[] = []): HttpResponse {
+function accept(response: HttpResponse | null, acceptedStatuses: readonly number[] = []): HttpResponse {
   if (response === null) throw failed({ code: 'unreachable' });
   const { status, headers } = response;
-  if ((status >= 200 && status < 300) || finalStatuses.includes(status)) return response;
+  if ((status >= 200 && status < 300) || acceptedStatuses.includes(status)) return response;
   throw refusal(status, headers);
 }
 
@@ -170,7 +170,7 @@ const forbiddenTypes: ReadonlySet<string | undefined> = new Set(['FORBIDDEN', 'I
 export function createAskGraphql(api: GitHubApi, url: string) {
   return async ({ text, variables, what }: GraphqlQuery, signal: AbortSignal): Promise<{ data: unknown; errors: GraphqlErrors }> => {
     const parameters = { query: text, variables };
-    const response = await api.send({ route: `POST ${url}`, parameters, resource: 'graphql', finalStatuses: heavyStatuses }, signal);
+    const response = await api.send({ route: `POST ${url}`, parameters, resource: 'graphql', acceptedStatuses: heavyStatuses }, signal);
     if (heavyStatuses.includes(response.status)) throw new TooHeavy(response.status);
     const { data, errors = [] } = parseResponse(GraphqlResponse, response.text, what);
     if (errors.some(({ type }) => rateLimitTypes.has(type))) throw api.rateLimited(response);

@@ -50,7 +50,7 @@ export async function readHead(
       route: 'GET /repos/{owner}/{repo}/commits/{ref}',
       parameters: { ...parseName(repository), ref: 'HEAD' },
       headers: { accept: 'application/vnd.github.sha', ...(etag === null ? {} : { 'if-none-match': etag }) },
-      finalStatuses: [304, 404, 409, ...unclearStatuses],
+      acceptedStatuses: [304, 404, 409, ...unclearStatuses],
     },
     signal,
   );

@@ -42,7 +42,7 @@ export function createGitHubProvider(options: GitHubOptions): GitProvider {
           parameters: { ...parseName(repository), file_sha: blobId },
           headers: { accept: 'application/vnd.github.raw' },
           // 409: an empty repository. 422: an id with the length of the other hash.
-          finalStatuses: [404, 409, 422], follow: true, maxResponseBytes,
+          acceptedStatuses: [404, 409, 422], follow: true, maxResponseBytes,
         }, signal);
         if (status === 200) return body;
         // GitHub does not say if the blob or the repository is missing. `find` throws if it is the repository.
@@ -72,7 +72,7 @@ function sourceOf(options: ResolvedOptions, api: GitHubApi): RepositorySource {
 /** This request does not count against the rate limit. */
 async function check(api: GitHubApi, options: ResolvedOptions, signal: AbortSignal): Promise<CheckResult> {
   // A GitHub Enterprise Server without rate limits returns 404.
-  const { headers } = await api.send({ route: 'GET /rate_limit', finalStatuses: [404] }, signal);
+  const { headers } = await api.send({ route: 'GET /rate_limit', acceptedStatuses: [404] }, signal);
   const [remaining, limit] = [headers.get('x-ratelimit-remaining') ?? '', headers.get('x-ratelimit-limit') ?? ''];
   const isLimit = /^\d{1,9}$/u.test(remaining) && /^\d{1,9}$/u.test(limit);
   const left = isLimit ? `; ${remaining} of ${limit} requests an hour are left` : '';

@@ -34,7 +34,7 @@ export async function openGitHubPullRequest(
   async function send(
     route: string, parameters: Readonly<Record<string, unknown>>, { returnsExisting = false } = {},
   ): Promise<HttpResponse> {
-    const response = await api.send({ route, parameters: { ...name, ...parameters }, finalStatuses: [403, 404, 422] }, signal);
+    const response = await api.send({ route, parameters: { ...name, ...parameters }, acceptedStatuses: [403, 404, 422] }, signal);
     const { status, text } = response;
     const cause = new Error(`status ${status}`);
     // The repository was just found, so a 404 is about the pull requests too.

@@ -27,7 +27,7 @@ export async function searchGitHub(
   if (q === null) return { items: [], next: null };
   return await pageOfHost(page, async (number) => {
     const parameters = { q, per_page: itemsPerHostPage, page: number };
-    const call = { route: 'GET /search/repositories', parameters, resource: 'search', finalStatuses: [422] } as const;
+    const call = { route: 'GET /search/repositories', parameters, resource: 'search', acceptedStatuses: [422] } as const;
     const { status, text } = await api.send(call, signal);
     // The owner does not exist, or is not visible.
     if (status === 422 && /cannot be searched/iu.test(text)) return { items: [], hasNext: false };
@@ -53,7 +53,7 @@ export async function listGitHubBranches(
   return await pageOfHost(page, async (number) => {
     const route = 'GET /repos/{owner}/{repo}/branches';
     const parameters = { ...parseName(repository), per_page: itemsPerHostPage, page: number };
-    const { status, headers, text } = await api.send({ route, parameters, finalStatuses: [404], follow: true }, signal);
+    const { status, headers, text } = await api.send({ route, parameters, acceptedStatuses: [404], follow: true }, signal);
     if (status === 404) throw notFound(repository);
     return { items: parseResponse(BranchesResponse, text, 'the branches'), hasNext: linkIn(headers, 'next') !== null };
   });

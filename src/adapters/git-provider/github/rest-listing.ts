@@ -23,7 +23,7 @@ const RestComparison = z.object({ status: z.enum(['ahead', 'behind', 'identical'
 /** Reads public repositories without a credential, because GraphQL requires one. Takes one or two requests per file. */
 export function createRestListing(api: GitHubApi, baseUrl: string, trees: RestTrees): RepositorySource {
   async function repositoryOf(repository: string, signal: AbortSignal): Promise<RestRepository> {
-    const call = { route: 'GET /repos/{owner}/{repo}', parameters: { ...parseName(repository) }, finalStatuses: [404], follow: true };
+    const call = { route: 'GET /repos/{owner}/{repo}', parameters: { ...parseName(repository) }, acceptedStatuses: [404], follow: true };
     const { status, text } = await api.send(call, signal);
     if (status === 404) throw notFound(repository);
     return parseResponse(RestRepository, text, 'the repository');
@@ -77,7 +77,7 @@ async function isAncestor(api: GitHubApi, path: string, earlier: string, commit:
   const route = 'GET /repos/{owner}/{repo}/compare/{basehead}';
   // Only the first page has the changed files, which are not needed.
   const parameters = { ...parseName(path), basehead: `${earlier}...${commit}`, per_page: 1, page: 2 };
-  const { status, text } = await api.send({ route, parameters, finalStatuses: [404], follow: true }, signal);
+  const { status, text } = await api.send({ route, parameters, acceptedStatuses: [404], follow: true }, signal);
   return status !== 404 && parseResponse(RestComparison, text, 'two commits').status === 'ahead';
 }
 
