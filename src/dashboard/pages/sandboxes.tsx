@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { api } from '../../client/index.ts';
 import { readableName, sandboxStatusName } from '../format.ts';
+import { useDebounced } from '../live-resources.ts';
 import { navigate, route, setQuery } from '../route.ts';
 import { Metadata } from '../sandbox/overview.tsx';
 import { canChange, currentSession } from '../session.ts';
@@ -29,7 +30,8 @@ export function SandboxesPage() {
   const metadata = query.get('metadata') ?? '';
   const { client } = currentSession();
   const specs = useSpecs();
-  const pair = metadataFilter(metadata);
+  const settled = useDebounced(metadata);
+  const pair = metadataFilter(settled);
   const isFiltered = status !== undefined || spec !== '' || pair !== undefined;
   const start = canChange() && <Button kind="primary" icon="plus" onClick={() => setQuery({ new: 'yes' })}>Start a sandbox</Button>;
   return (
@@ -40,9 +42,9 @@ export function SandboxesPage() {
         <Select label="Spec" value={spec} onChange={(value) => setQuery({ spec: value })}
           options={[['', 'Any spec'], ...(specs.data ?? []).map(({ id }) => [id, id] as const)]} />
         <input value={metadata} placeholder="Metadata: task=42" aria-label="Metadata: task=42"
-          onChange={(event) => setQuery({ metadata: event.currentTarget.value })} />
+          onInput={(event) => setQuery({ metadata: event.currentTarget.value })} />
       </div>
-      <PagedTable columns={columns} keyOf={({ id }) => id} filters={[status, spec, metadata]}
+      <PagedTable columns={columns} keyOf={({ id }) => id} filters={[status, spec, settled]}
         isRelevant={({ kind }) => kind === 'sandbox_moved'}
         read={(page, signal) => client.request('GET /api/v1/sandboxes/search', {
           query: { ...page, status__eq: status, sandbox_spec_id__eq: spec || undefined, metadata__eq: pair }, signal,
