@@ -15,6 +15,12 @@ const groups = [fileCases, dateCases, contentCases, repositoryCases, remoteCases
 /** One case of each kind of request, for a host of which only the addresses differ. */
 export const addressCases = [...groups.flatMap((cases) => cases.slice(0, 1)), ...remoteCases.slice(1)];
 
+/** The cases for an adapter that reads listings in a second way, and one case of each other kind of request. */
+export const listingCases = [
+  ...fileCases, ...dateCases, ...hostCases, ...secretCases, ...remoteCases,
+  ...[contentCases, repositoryCases, pullRequestCases, listCases].flatMap((cases) => cases.slice(0, 1)),
+];
+
 /**
  * The contract of every git provider. The repositories are made with the real git program, so that the cases can show that
  * all providers return the same result for the same content and history.

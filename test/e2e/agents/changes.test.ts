@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { rm, writeFile } from 'node:fs/promises';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -114,6 +114,7 @@ describe('The changes of a conversation', () => {
   test('are pushed to a branch that is updated later, and never overwrite other commits', async () => {
     const bare = join(scene.folder, 'git/acme/shop.git');
     const canary = join(folder, 'canary');
+    await mkdir(join(bare, 'hooks'));
     for (const hook of ['pre-receive', 'update', 'post-receive', 'reference-transaction', 'post-update']) {
       await writeFile(join(bare, 'hooks', hook), `#!/bin/sh\ntouch ${canary}\n`, { mode: 0o755 });
     }

@@ -1,21 +1,19 @@
 import { describe, test } from 'vitest';
-import { addressCases, gitProviderContract } from '../../../contracts/git-provider.ts';
+import { addressCases, gitProviderContract, listingCases } from '../../../contracts/git-provider.ts';
 import { stageCases } from '../../../contracts/git-provider-harness.ts';
 import { doubleToken } from '../../../doubles/github/index.ts';
-import { createGitHubHarness, type Way } from './contract-harness.ts';
+import { createGitHubHarness } from './contract-harness.ts';
 
-const ways: readonly (readonly [string, Way])[] = [
-  ['with a token', { token: doubleToken }],
-  ['without a credential', { token: null }],
-];
+const withToken = () => createGitHubHarness({ token: doubleToken });
+const withoutCredential = () => createGitHubHarness({ token: null });
+const enterpriseServer = () => createGitHubHarness({ token: doubleToken, prefix: '/api/v3' });
 
-describe.each(ways)('Git provider contract: GitHub %s', (_, way) => {
-  for (const contractCase of gitProviderContract(() => createGitHubHarness(way))) test(contractCase.name, () => contractCase.run());
-});
-
-const createEnterpriseHarness = () => createGitHubHarness({ token: doubleToken, prefix: '/api/v3' });
-
-// Only the URLs differ there.
-describe('Git provider contract: GitHub Enterprise Server', () => {
-  for (const { name, run } of stageCases(createEnterpriseHarness, addressCases)) test(name, run);
+describe.each([
+  ['GitHub with a token', gitProviderContract(withToken)],
+  // Listings are then read by REST instead of GraphQL. Everything else is the same.
+  ['GitHub without a credential', stageCases(withoutCredential, listingCases)],
+  // Only the URLs differ there.
+  ['GitHub Enterprise Server', stageCases(enterpriseServer, addressCases)],
+] as const)('Git provider contract: %s', (_, cases) => {
+  for (const { name, run } of cases) test(name, run);
 });

@@ -2,8 +2,9 @@ import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { createGitLabProvider, type GitLabOptions } from '../../../../src/adapters/git-provider/gitlab/index.ts';
 import { createSystemClock } from '../../../../src/adapters/clock/system-clock.ts';
+import type { GitProvider } from '../../../../src/ports/git-provider.ts';
 import type { Fault } from '../../../doubles/gitlab/index.ts';
-import { failureOf, list, recordingCache, simple, simpleListing } from '../support.ts';
+import { failureOf, hurriedClock, list, recordingCache, simple, simpleListing } from '../support.ts';
 import { hostOf, providerOf, token } from './support.ts';
 
 describe('The token', () => {
@@ -35,9 +36,10 @@ describe('The token', () => {
     const host = await hostOf();
     await host.publish(simple);
     host.faults.add({ fault });
-    await failureOf(list(providerOf(host)));
-    await failureOf(providerOf(host).find('acme/shop'));
-    expect(inspect(await providerOf(host).check())).not.toContain(token);
+    const provider = (): GitProvider => providerOf(host, { clock: hurriedClock() });
+    await failureOf(list(provider()));
+    await failureOf(provider().find('acme/shop'));
+    expect(inspect(await provider().check())).not.toContain(token);
   });
 
   test.each(['', 'a b', 'line\nfeed', 'größe', '\0'])('is refused if it is invalid, and is not shown: %j', (bad) => {

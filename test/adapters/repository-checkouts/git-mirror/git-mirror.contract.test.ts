@@ -4,8 +4,8 @@ import { dirname, join } from 'node:path';
 import { describe, test } from 'vitest';
 import { createGitMirror } from '../../../../src/adapters/repository-checkouts/git-mirror/index.ts';
 import { createLocalGitProvider } from '../../../../src/adapters/git-provider/local/index.ts';
-import { repositoryCheckoutsContract } from '../../../contracts/repository-checkouts.ts';
-import type { RepositoryCheckoutsHarness } from '../../../contracts/repository-checkouts-harness.ts';
+import { hostDependentCases, repositoryCheckoutsContract } from '../../../contracts/repository-checkouts.ts';
+import { checkoutCases, type RepositoryCheckoutsHarness } from '../../../contracts/repository-checkouts-harness.ts';
 import { startGitHttp } from '../../../doubles/git-http/index.ts';
 import { authorization } from './support.ts';
 
@@ -72,8 +72,8 @@ async function overFolders(): Promise<RepositoryCheckoutsHarness> {
 }
 
 describe.each([
-  ['a host', overHttp],
-  ['the local provider', overFolders],
-] as const)('Checkout contract: git-mirror with repositories of %s', (_, createHarness) => {
-  for (const contractCase of repositoryCheckoutsContract(createHarness)) test(contractCase.name, () => contractCase.run());
+  ['a host', repositoryCheckoutsContract(overHttp)],
+  ['the local provider', checkoutCases(overFolders, hostDependentCases)],
+] as const)('Checkout contract: git-mirror with repositories of %s', (_, cases) => {
+  for (const { name, run } of cases) test(name, run);
 });

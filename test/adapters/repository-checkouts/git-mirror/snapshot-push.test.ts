@@ -1,6 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { appendFile, rename, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { appendFile, mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { inspect } from 'node:util';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createLocalGitProvider } from '../../../../src/adapters/git-provider/local/index.ts';
@@ -10,6 +10,14 @@ import type { RepositoryDescription } from '../../../contracts/git-repository.ts
 import { runGit } from '../../../contracts/work-tree.ts';
 import { list, reasonOf, receive, take, takeWithNewFile } from './snapshot-support.ts';
 import { authorization, commits, createScene, mirrorOf, open, publish, temporaryFolder, token } from './support.ts';
+
+/** Makes the host run a script before it accepts a push. Returns its path. */
+async function addHook(served: string, script: string): Promise<string> {
+  const hook = join(served, 'acme/shop.git/hooks/pre-receive');
+  await mkdir(dirname(hook));
+  await writeFile(hook, script, { mode: 0o755 });
+  return hook;
+}
 
 describe('A push', () => {
   const change = { author: { name: 'Ann', email: 'ann@example.com' }, message: 'Work\n', at: 0 };
@@ -29,8 +37,7 @@ describe('A push', () => {
     await using snapshot = taken;
     const request = { ...scene.request, branch: 'skep/one' };
     const push = (): Promise<void> => snapshot.push({ request, commit, expected: null }, neverAborts);
-    const hook = join(scene.served, 'acme/shop.git/hooks/pre-receive');
-    await writeFile(hook, '#!/bin/sh\nexit 1\n', { mode: 0o755 });
+    const hook = await addHook(scene.served, '#!/bin/sh\nexit 1\n');
     expect(await reasonOf(push())).toEqual({ code: 'host_refused', message: 'pre-receive hook declined' });
     await rm(hook);
     scene.host.interceptor = (asked, response) => {
@@ -60,7 +67,7 @@ describe('A push', () => {
     await using snapshot = taken;
     const hostile = [`\u001b[31m${token}\u0007`, 'https://me:password@example.com', 'é'.repeat(2000)];
     const script = ['#!/bin/sh', 'cat <<"END"', ...lines, ...hostile, 'END', 'exit 1', ''].join('\n');
-    await writeFile(join(scene.served, 'acme/shop.git/hooks/pre-receive'), script, { mode: 0o755 });
+    await addHook(scene.served, script);
     const push = snapshot.push({ request: { ...scene.request, branch: 'skep/one' }, commit, expected: null }, neverAborts);
     const shown = [...lines.filter((line) => line !== ''), '***', 'https://me:**********@example.com', 'é'].join(' ');
     const reason = await reasonOf(push);
