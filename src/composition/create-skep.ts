@@ -6,7 +6,6 @@ import { ensureDeploymentFile, newDeploymentId, newSecret } from './config/deplo
 import { whyNodeIsTooOld } from './node-version.ts';
 import type { CheckedOptions, Deployment, SkepOptions, SpecOptions } from './skep-options.ts';
 import { adaptersModule } from './wiring/adapters-module.ts';
-import { Closers } from './wiring/closers.ts';
 import { checkOpened } from './wiring/custom-adapters.ts';
 import { defaultSpecs } from './wiring/default-specs.ts';
 import { all, provideValue, type Token, tokens } from './wiring/tokens.ts';
@@ -51,6 +50,8 @@ export async function createSkep(options: SkepOptions = {}): Promise<Skep> {
 }
 
 export async function openSkep(options: CheckedOptions): Promise<Skep> {
+  // Its class needs the stack of a newer Node than those that can load this file.
+  const { Closers } = await import('./wiring/closers.ts');
   await using opening = new AsyncDisposableStack();
   const closers = opening.use(new Closers());
   const container = createContainer(options, closers);

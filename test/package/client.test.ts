@@ -1,4 +1,4 @@
-import { execFile, execFileSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -7,6 +7,7 @@ import { build } from 'vite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { acpAgentCommand } from '../doubles/acp-agent/start.ts';
 import { describeWithChromium, openBrowser, openContext } from '../support/chromium.ts';
+import { oldestNode } from '../support/oldest-node.ts';
 import { cleanEnv, removeFolder, type Server, startServer, temporaryFolder } from '../support/server.ts';
 
 const run = promisify(execFile);
@@ -37,14 +38,6 @@ afterAll(async () => {
   await server.close();
   await removeFolder(app);
 });
-
-/** Returns the oldest Node that is installed. The tests themselves may run on a newer one. */
-function oldestNode(): string {
-  const versions = execFileSync('which', ['-a', 'node'], { encoding: 'utf8' }).trim().split('\n').map((path) => {
-    return { path, major: Number(execFileSync(path, ['-p', 'process.versions.node.split(".")[0]'], { encoding: 'utf8' })) };
-  });
-  return versions.toSorted((a, b) => a.major - b.major)[0]?.path ?? process.execPath;
-}
 
 async function withPackages(names: readonly string[]): Promise<void> {
   for (const name of names) await symlink(join(project, 'node_modules', name), join(app, 'node_modules', name)).catch(() => {});

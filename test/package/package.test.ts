@@ -4,6 +4,7 @@ import { cp, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promis
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { oldestNode } from '../support/oldest-node.ts';
 import { cleanEnv, removeFolder, temporaryFolder } from '../support/server.ts';
 
 const run = promisify(execFile);
@@ -67,6 +68,19 @@ test('every subpath of the package can be imported, and exports something', asyn
   expect(names['.']).toContain('createSkep');
   expect(names['./express']).toContain('createRouter');
   expect(names['./testing']).toContain('gitProviderContract');
+});
+
+test('a Node that is too old loads the package, and createSkep says which Node it needs', async ({ skip }) => {
+  const { stdout: version } = await run(oldestNode(), ['-p', 'process.versions.node']);
+  if (Number(version.split('.')[0]) >= 24) skip('no older Node is installed');
+  await writeFile(join(app, 'old.js'), `
+    import { createSkep } from 'skep';
+    import 'skep/express';
+    import 'skep/proxy';
+    await createSkep().catch((error) => console.log(error.message));
+  `);
+  const { stdout } = await run(oldestNode(), ['old.js'], { cwd: app, env: cleanEnv() });
+  expect(stdout).toBe(`Skep needs Node 24 or newer, and this is ${version.trim()}.\n`);
 });
 
 /** For ES modules in Node, and for a bundler. Declaration files are checked, too, so an import in them that cannot be resolved is found. */
