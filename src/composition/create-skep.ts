@@ -6,7 +6,7 @@ import { ensureDeploymentFile, newDeploymentId, newSecret } from './config/deplo
 import { whyNodeIsTooOld } from './node-version.ts';
 import type { CheckedOptions, Deployment, SkepOptions, SpecOptions } from './skep-options.ts';
 import { adaptersModule } from './wiring/adapters-module.ts';
-import { checkOpened } from './wiring/custom-adapters.ts';
+import { checkHosts, checkMembers } from './wiring/custom-adapters.ts';
 import { defaultSpecs } from './wiring/default-specs.ts';
 import { all, provideValue, type Token, tokens } from './wiring/tokens.ts';
 import { conversationsModule, deploymentModule, rulesOf, sandboxesModule, upkeepModule } from './wiring/use-case-modules.ts';
@@ -56,6 +56,8 @@ export async function openSkep(options: CheckedOptions): Promise<Skep> {
   const closers = opening.use(new Closers());
   const container = createContainer(options, closers);
   await container.loadAsync(...(options.modules ?? []));
+  // After the modules, because `rebind` also removes what is called at an activation.
+  checkMembers(container);
   const get = async <T>(token: Token<T>): Promise<T> => await resolve(container, token);
 
   const parts = await partsOf(get);
@@ -100,7 +102,7 @@ async function partsOf(get: <T>(token: Token<T>) => Promise<T>): Promise<readonl
   const store = await get(tokens.store);
   const git = await get(all(tokens.gitProvider));
   const runtime = await get(tokens.runtime);
-  checkOpened({ git, runtime });
+  checkHosts(git);
   const checkouts = await get(tokens.checkouts);
   const hosts = git.map((provider) => ['git', provider] as const);
   const named = [['store', store], ['runtime', runtime], ...hosts, ['checkout', checkouts]] as const;

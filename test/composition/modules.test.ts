@@ -3,9 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createInMemoryStore } from '../../src/adapters/store/sqlite/index.ts';
-import { ContainerModule, createSkep, provide, provideValue, type SkepOptions, token, tokens } from '../../src/composition/index.ts';
-import type { GitProvider } from '../../src/ports/git-provider.ts';
-import type { SandboxRuntime } from '../../src/ports/sandbox-runtime.ts';
+import { ConfigError, ContainerModule, createSkep, provide, provideValue, type SkepOptions, type Token, token, tokens } from '../../src/composition/index.ts';
 import type { AdapterDeps } from '../../src/composition/skep-options.ts';
 import {
   createManualClock, createMemoryAgentProtocol, createMemoryAuth, createMemoryCheckouts, createMemoryGitProvider, createMemoryProbe,
@@ -79,12 +77,20 @@ describe('a module', () => {
     for (const options of [{ git: [first], modules: [add] }, { git: [first, second] }]) await expect(createSkep(options)).rejects.toThrow(problem);
   });
 
-  test('is refused if its git provider or runtime lacks a method', async () => {
-    const git = { ...gitOf('mine', 'acme/shop'), check: undefined } as unknown as GitProvider;
-    const add = new ContainerModule(({ bind }) => provide(bind, tokens.gitProvider, {}, () => git));
-    await expect(createSkep({ modules: [add] })).rejects.toThrow('git: is an adapter without check');
-    const replace = new ContainerModule(({ rebind }) => provide(rebind, tokens.runtime, {}, () => ({ inspect() {} }) as unknown as SandboxRuntime));
-    await expect(createSkep({ modules: [replace] })).rejects.toThrow('runtime: is an adapter without name, ignores');
+  test.each(Object.entries({
+    git: [tokens.gitProvider, 'listFiles, name'], runtime: [tokens.runtime, 'inspect, name'], store: [tokens.store, 'sandboxes, name'],
+    auth: [tokens.auth, 'authenticate'], probe: [tokens.probe, 'untilReady'], checkouts: [tokens.checkouts, 'checkOut, name'],
+    protocols: [tokens.agentProtocol, 'open, name'], secrets: [tokens.secrets, 'get'], clock: [tokens.clock, 'now, after'],
+    random: [tokens.random, 'id, secret'], logger: [tokens.logger, 'debug, info'],
+  } satisfies Record<string, readonly [object, string]>))('is refused if its %s lacks a method or is nothing', async (option, [target, missing]) => {
+    const isOneOfMany = target === tokens.gitProvider || target === tokens.agentProtocol;
+    const withAdapter = (adapter: unknown) => new ContainerModule(({ bind, rebind }) =>
+      provide<unknown, object>(isOneOfMany ? bind : rebind, target as Token<unknown>, {}, () => adapter));
+    for (const [adapter, problem] of [[{ description: '' }, `is an adapter without ${missing}`], [undefined, 'is nothing instead of an adapter']] as const) {
+      const failure = await createSkep({ modules: [withAdapter(adapter)] }).catch((error: unknown) => error);
+      expect(failure).toBeInstanceOf(ConfigError);
+      expect(String(failure)).toContain(`${option}: ${problem}`);
+    }
   });
 
   test('can be asynchronous, and overrides earlier modules', async () => {

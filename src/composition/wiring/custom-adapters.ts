@@ -1,7 +1,6 @@
-import type { Bind } from 'inversify';
+import type { Bind, Container } from 'inversify';
 import { defaultProtocol } from '../../domain/agent.ts';
 import type { GitProvider } from '../../ports/git-provider.ts';
-import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import { ConfigError } from '../config/config-error.ts';
 import type { FieldProblem } from '../config/field-problems.ts';
 import type { AdapterDeps, Own, SkepOptions } from '../skep-options.ts';
@@ -96,14 +95,20 @@ function takenNames(given: unknown): FieldProblem[] {
   });
 }
 
-/** Checks opened adapters, because those of modules are in no option. Throws a {@link ConfigError} for a missing member or a wrong host. */
-export function checkOpened(opened: { readonly git: readonly GitProvider[]; readonly runtime: SandboxRuntime }): void {
-  const { git, runtime } = opened;
-  const lacking = [...git.map((each) => ['git', each] as const), ['runtime', runtime] as const].flatMap(([option, adapter]) => {
-    const missing = missingMembers(adapter, option);
-    return missing === null ? [] : [{ name: option, problem: `is an adapter without ${missing}`, form: customForm(option) }];
-  });
-  if (lacking.length > 0) throw new ConfigError(lacking);
+/** Checks each adapter that is opened, because those of modules are in no option. The start fails with a {@link ConfigError}. */
+export function checkMembers(container: Container): void {
+  for (const option of ownOptions) {
+    container.onActivation<unknown>(portOf[option].token.id, (_, adapter) => {
+      const missing = isObjectWith(adapter, []) ? missingMembers(adapter, option) : '';
+      if (missing === null) return adapter;
+      const problem = missing === '' ? `is ${kindOf(adapter)} instead of an adapter` : `is an adapter without ${missing}`;
+      return Promise.reject(new ConfigError([{ name: option, problem, form: customForm(option) }]));
+    });
+  }
+}
+
+/** Checks the hosts of all opened git providers, because those of modules are in no option. Throws a {@link ConfigError}. */
+export function checkHosts(git: readonly GitProvider[]): void {
   const owners = new Map<string, string>();
   const wrong = git.flatMap(({ name, hosts }) => hosts.flatMap((host) => {
     const owner = owners.get(host);
