@@ -99,6 +99,14 @@ describe('a request with a temporary failure', () => {
   });
 });
 
+test('a page with a good status, as of a login in front of the server, is a failure of requests and event streams', async () => {
+  const { skep, relay } = await behindRelay();
+  relay.mishap = () => ({ kind: 'answer', status: 200, headers: { 'Content-Type': 'text/html' }, body: '<h1>Log in</h1>' });
+  for (const send of [() => skep.request('GET /api/v1/me'), () => skep.sandboxes.start(), () => skep.events().next()]) {
+    expect(await failureOf(send())).toMatchObject({ code: 'unexpected_answer', status: 200 });
+  }
+});
+
 describe('a server that does not answer', () => {
   test('makes requests and event streams fail after a time limit, with the limit in the error', async () => {
     const { skep, relay } = await behindRelay({ silenceMs: 50, connectMs: 30, retryForMs: 0 });
