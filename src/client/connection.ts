@@ -159,7 +159,7 @@ export class Connection {
       // Chromium adds a body to responses that have none.
       if (status === 204 || status === 304 || (ok && body === null)) return isStream ? response : undefined;
       const limited = body === null ? response : new Response(withSilenceLimit(body, watch, silenceMs), response);
-      // A page with a good status is from a login in front of the server, or from another server.
+      // Skep's only page is its reference. Another one is from a login in front of the server, or from another server.
       const type = headers.get('Content-Type') ?? '';
       if (!ok || (type.startsWith('text/html') && !address.endsWith('/docs'))) throw await failureOf(limited);
       return !isStream && type.includes('json') ? await limited.json() : limited;
