@@ -5,10 +5,13 @@ import { type api, isFailure } from '../client/index.ts';
 import { sleep } from '../client/waiting.ts';
 import { currentSession, isOnline } from './session.ts';
 
-export interface Resource<T> {
+interface ResourceState<T> {
   /** The last loaded data. It is kept during a reload, unless the resource no longer exists. */
   readonly data: T | null;
   readonly error: Error | null;
+}
+
+export interface Resource<T> extends ResourceState<T> {
   readonly reload: () => void;
   /** Shows this data without loading it, after an action whose result it is. */
   replace(data: T): void;
@@ -21,15 +24,27 @@ type Load<T> = (signal: AbortSignal) => Promise<T>;
 
 /** Loads a resource. Reloads it when `deps` change, when an event concerns it, and when the server is reachable again. */
 export function useResource<T>(load: Load<T>, deps: readonly unknown[], isRelevant?: (event: api.Event) => boolean): Resource<T> {
-  const [state, setState] = useState<{ readonly data: T | null; readonly error: Error | null }>({ data: null, error: null });
+  const [state, setState] = useState<ResourceState<T>>({ data: null, error: null });
   const [round, setRound] = useState(0);
   const loading = useRef<AbortController | null>(null);
-  const reload = useCallback(() => setRound((last) => last + 1), []);
+  const isDue = useRef(false);
+  // A load under way ends first. If each event aborted it, events that come faster than loads end would leave the page as it was.
+  const reload = useCallback(() => {
+    isDue.current = loading.current !== null;
+    if (!isDue.current) setRound((last) => last + 1);
+  }, []);
   useEffect(() => {
     const abort = (loading.current = new AbortController());
+    isDue.current = false;
+    const end = (next: (last: ResourceState<T>) => ResourceState<T>) => {
+      if (abort.signal.aborted) return;
+      loading.current = null;
+      setState(next);
+      if (isDue.current) reload();
+    };
     load(abort.signal).then(
-      (data) => abort.signal.aborted || setState({ data, error: null }),
-      (error: unknown) => abort.signal.aborted || setState(({ data }) => ({ data: isGone(error) ? null : data, error: asError(error) })),
+      (data) => end(() => ({ data, error: null })),
+      (error: unknown) => end(({ data }) => ({ data: isGone(error) ? null : data, error: asError(error) })),
     );
     return () => abort.abort();
   }, [...deps, round]);
@@ -47,6 +62,7 @@ export function useResource<T>(load: Load<T>, deps: readonly unknown[], isReleva
   const replace = (data: T) => {
     // A load under way may have read what was there before.
     loading.current?.abort();
+    loading.current = null;
     setState({ data, error: null });
   };
   return { ...state, reload, replace };

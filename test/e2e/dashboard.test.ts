@@ -11,6 +11,7 @@ import { describeWithChromium } from '../support/chromium.ts';
 import { dashboardActions } from './dashboard-actions.ts';
 import { dashboardDrafts } from './dashboard-drafts.ts';
 import { dashboardFiles } from './dashboard-files.ts';
+import { dashboardLoads } from './dashboard-loads.ts';
 import { dashboardLogins } from './dashboard-logins.ts';
 import { dashboardLogs } from './dashboard-logs.ts';
 import { dashboardTerminals } from './dashboard-terminals.ts';
@@ -111,7 +112,7 @@ describeWithChromium('The dashboard in a browser', () => {
     await page.locator('.said.agent').getByText('The end.').waitFor();
   });
 
-  const suites = [dashboardActions, dashboardDrafts, dashboardFiles, dashboardLogins, dashboardLogs, dashboardTerminals];
+  const suites = [dashboardActions, dashboardDrafts, dashboardFiles, dashboardLoads, dashboardLogins, dashboardLogs, dashboardTerminals];
   for (const define of suites) define(() => ({ scene, seeded }));
 
   test('starts a sandbox at a zoom of 200 %', async () => {

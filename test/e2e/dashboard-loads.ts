@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest';
+import type { Scene } from '../dashboard/scene.ts';
+import type { Seeded } from '../dashboard/seed.ts';
+
+/** Tests of what pages show while they load, and after a load has failed. */
+export function dashboardLoads(opened: () => { readonly scene: Scene; readonly seeded: Seeded }): void {
+  test('shows a change although its loads take longer than the next change', async () => {
+    const { scene } = opened();
+    await using page = await scene.page('sandboxes');
+    await page.locator('tbody tr').first().waitFor();
+    await page.route(/sandboxes\/search/, async (route) => {
+      await new Promise((resolve) => setTimeout(resolve, 1000));
+      await route.continue().catch(() => {});
+    });
+    const sandbox = await scene.client.sandboxes.start({ spec: 'web', waitUntil: 'running' });
+    const shown = new AbortController();
+    const changes = (async () => {
+      for (let count = 0; count < 100 && !shown.signal.aborted; count += 1) await (count % 2 === 0 ? sandbox.pause() : sandbox.resume());
+      return shown.signal.aborted;
+    })();
+    await page.getByRole('link', { name: sandbox.id }).waitFor();
+    shown.abort();
+    expect(await changes, 'it is shown while the changes go on').toBe(true);
+    await sandbox.delete();
+  });
+}
