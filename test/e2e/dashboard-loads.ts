@@ -2,6 +2,8 @@ import { expect, test } from 'vitest';
 import type { Scene } from '../dashboard/scene.ts';
 import type { Seeded } from '../dashboard/seed.ts';
 
+const problem = { status: 500, json: { type: 'about:blank', title: 'No', status: 500, detail: 'Not now.', code: 'internal_error' } };
+
 /** Tests of what pages show while they load, and after a load has failed. */
 export function dashboardLoads(opened: () => { readonly scene: Scene; readonly seeded: Seeded }): void {
   test('shows a change although its loads take longer than the next change', async () => {
@@ -22,5 +24,17 @@ export function dashboardLoads(opened: () => { readonly scene: Scene; readonly s
     shown.abort();
     expect(await changes, 'it is shown while the changes go on').toBe(true);
     await sandbox.delete();
+  });
+
+  test('does not show the rows of earlier filters as those of filters whose load has failed', async () => {
+    await using page = await opened().scene.page('sandboxes');
+    await page.locator('tbody tr').first().waitFor();
+    await page.route(/status__eq/, (route) => route.fulfill(problem));
+    await page.getByLabel('Status').selectOption('Error');
+    await page.getByText('Not now.').waitFor();
+    expect(await page.locator('tbody tr').count()).toBe(0);
+    await page.unroute(/status__eq/);
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByRole('cell', { name: 'broken' }).waitFor();
   });
 }

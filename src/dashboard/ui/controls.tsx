@@ -185,11 +185,13 @@ export interface TableProps<T> {
   readonly keyOf: (item: T) => string | number;
   readonly columns: readonly Column<T>[];
   readonly rowClass?: (item: T) => string;
+  /** The items are of earlier filters; others are being loaded. */
+  readonly isStale?: boolean;
 }
 
-export function Table<T>({ items, keyOf, columns, rowClass }: TableProps<T>) {
+export function Table<T>({ items, keyOf, columns, rowClass, isStale = false }: TableProps<T>) {
   return (
-    <table>
+    <table aria-busy={isStale}>
       <thead><tr>{columns.map(([name, look]) => <th key={name} class={look}>{name}</th>)}</tr></thead>
       <tbody>
         {items.map((item) => (

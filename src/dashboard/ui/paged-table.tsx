@@ -27,6 +27,7 @@ interface PagedTableProps<T> extends Omit<TableProps<T>, 'items'> {
 /** A table of the first pages of a listing; the user can load more. */
 export function PagedTable<T>({ read, filters, isRelevant, empty, ...table }: PagedTableProps<T>) {
   const [count, setCount] = useState(1);
+  const asked = [...filters, count];
   const resource = useResource(async (signal) => {
     const items: T[] = [];
     let next: string | null = null;
@@ -35,14 +36,16 @@ export function PagedTable<T>({ read, filters, isRelevant, empty, ...table }: Pa
       items.push(...answer.items);
       next = answer.next_page_id;
     }
-    return { items, hasMore: next !== null };
-  }, [...filters, count], isRelevant);
+    return { items, hasMore: next !== null, answers: asked };
+  }, asked, isRelevant);
+  const { data, error } = resource;
+  const isStale = data !== null && asked.some((one, index) => one !== data.answers[index]);
   return (
-    <Loaded resource={resource}>
-      {({ items, hasMore }) => items.length === 0 ? empty : (
+    <Loaded resource={isStale && error !== null ? { ...resource, data: null } : resource}>
+      {({ items, hasMore }) => items.length === 0 && !isStale ? empty : (
         <>
-          <Table {...table} items={items} />
-          {hasMore && <p class="more"><Button onClick={() => setCount(count + 1)}>Show more</Button></p>}
+          <Table {...table} items={items} isStale={isStale} />
+          {hasMore && <p class="more"><Button disabled={isStale} onClick={() => setCount(count + 1)}>Show more</Button></p>}
         </>
       )}
     </Loaded>
