@@ -37,4 +37,21 @@ export function dashboardLoads(opened: () => { readonly scene: Scene; readonly s
     await page.getByRole('button', { name: 'Try again' }).click();
     await page.getByRole('cell', { name: 'broken' }).waitFor();
   });
+
+  test('shows why a sandbox can’t be started, and its files and ports not be shown, while the specs can’t be read', async () => {
+    const { scene, seeded } = opened();
+    await using page = await scene.page('overview');
+    await page.getByRole('navigation').first().waitFor();
+    await page.route(/sandbox-specs/, (route) => route.fulfill(problem));
+    for (const tab of ['files', 'ports']) {
+      await page.goto(`${scene.url}/#/sandboxes/${seeded.sandbox.id}?tab=${tab}`);
+      await page.getByText('Not now.').waitFor();
+    }
+    await page.keyboard.press('s');
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('Not now.').waitFor();
+    await page.unroute(/sandbox-specs/);
+    await dialog.getByRole('button', { name: 'Try again' }).click();
+    await dialog.getByLabel('Metadata').waitFor();
+  });
 }

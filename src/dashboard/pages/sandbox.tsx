@@ -12,7 +12,7 @@ import { useSpecs } from '../specs.ts';
 import { ActionButton, CopyButton, toast } from '../ui/actions.tsx';
 import { Button, Status, Tabs } from '../ui/controls.tsx';
 import { ask } from '../ui/dialog.tsx';
-import { LoadedPage, Page } from '../ui/page.tsx';
+import { Loaded, LoadedPage, Page } from '../ui/page.tsx';
 
 export function SandboxPage({ id }: { readonly id: string }) {
   const { client } = currentSession();
@@ -46,8 +46,8 @@ function LoadedSandbox({ sandbox, onState }: LoadedSandboxProps) {
       {tab === 'overview' && <Overview sandbox={sandbox} spec={spec} />}
       {tab === 'logs' && <Logs sandbox={sandbox} />}
       {tab === 'terminal' && <TerminalTab sandbox={sandbox} />}
-      {tab === 'files' && specs.data !== null && <Files sandbox={sandbox} home={spec?.working_dir ?? '/'} />}
-      {tab === 'ports' && <Ports sandbox={sandbox} ports={spec?.ports ?? []} />}
+      {tab === 'files' && <Loaded resource={specs}>{() => <Files sandbox={sandbox} home={spec?.working_dir ?? '/'} />}</Loaded>}
+      {tab === 'ports' && <Loaded resource={specs}>{() => <Ports sandbox={sandbox} ports={spec?.ports ?? []} />}</Loaded>}
     </Page>
   );
 }

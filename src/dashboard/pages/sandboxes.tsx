@@ -7,8 +7,8 @@ import { Metadata } from '../sandbox/overview.tsx';
 import { canChange, currentSession } from '../session.ts';
 import { defaultSpecLabel, useSpecs } from '../specs.ts';
 import { Button, type Column, Field, Link, Select, Status, Time } from '../ui/controls.tsx';
-import { type FormTexts, FormDialog } from '../ui/dialog.tsx';
-import { Empty, NoMatch, Page } from '../ui/page.tsx';
+import { Dialog, type FormTexts, FormDialog } from '../ui/dialog.tsx';
+import { Empty, Loaded, NoMatch, Page } from '../ui/page.tsx';
 import { PagedTable } from '../ui/paged-table.tsx';
 
 const statuses: readonly api.SandboxStatus[] = ['STARTING', 'RUNNING', 'PAUSING', 'PAUSED', 'RESUMING', 'ERROR', 'MISSING'];
@@ -22,6 +22,12 @@ const columns: readonly Column<api.Sandbox>[] = [
   ['Why', 'wide dim clip', ({ status_detail: detail }) => detail],
   ['Last active', 'right dim', ({ last_active_at: at }) => <Time at={at} />],
 ];
+
+const startTitle = 'Start a sandbox';
+
+function closeStart(): void {
+  setQuery({ new: null });
+}
 
 export function SandboxesPage() {
   const { query } = route.value;
@@ -53,9 +59,9 @@ export function SandboxesPage() {
           : <Empty icon="sandboxes" title="No sandboxes">
             <p>A sandbox is started by a conversation, by a program, or here.</p>{start}
           </Empty>} />
-      {canChange() && query.has('new') && specs.data !== null && (
-        <StartSandbox specs={specs.data} spec={specs.data.find(({ id }) => id === query.get('new'))?.id ?? ''}
-          onClose={() => setQuery({ new: null })} />
+      {canChange() && query.has('new') && (specs.data === null
+        ? <Dialog title={startTitle} onClose={closeStart}><Loaded resource={specs}>{() => null}</Loaded></Dialog>
+        : <StartSandbox specs={specs.data} spec={specs.data.find(({ id }) => id === query.get('new'))?.id ?? ''} onClose={closeStart} />
       )}
     </Page>
   );
@@ -84,7 +90,7 @@ function StartSandbox({ spec: chosen, specs, onClose }: StartSandboxProps) {
     setTimeout(() => navigate(['sandboxes', sandbox.id]));
   };
   return (
-    <FormDialog title="Start a sandbox" submit="Start" onClose={onClose} onSubmit={start}>
+    <FormDialog title={startTitle} submit="Start" onClose={onClose} onSubmit={start}>
       <Field label="Spec" hint={specs.find(({ id }) => id === spec)?.description ?? undefined}>
         <Select value={spec} onChange={setSpec}
           options={[['', defaultSpecLabel(specs)], ...specs.map(({ id }) => [id, id] as const)]} />
