@@ -54,4 +54,16 @@ export function dashboardLoads(opened: () => { readonly scene: Scene; readonly s
     await dialog.getByRole('button', { name: 'Try again' }).click();
     await dialog.getByLabel('Metadata').waitFor();
   });
+
+  test('shows the log after its failure is over', async () => {
+    const { scene } = opened();
+    const sandbox = await scene.client.sandboxes.start({ spec: 'web', waitUntil: 'running' });
+    await using page = await scene.page(`sandboxes/${sandbox.id}`);
+    await page.route(/\/logs\?/, (route) => route.fulfill(problem), { times: 1 });
+    await page.getByRole('link', { name: 'Logs' }).click();
+    await page.getByText('Not now.').waitFor();
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await page.locator('.screen').getByText('listening on port 8000').waitFor();
+    await sandbox.delete();
+  });
 }

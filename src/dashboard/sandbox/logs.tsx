@@ -24,6 +24,7 @@ export function Logs({ sandbox: { id, state } }: { readonly sandbox: Sandbox }) 
     const input = { path: { id }, query: { tail_bytes: tailBytes, follow: isFollowing }, signal, silenceMs: Infinity };
     const response = await currentSession().client.stream(route, input);
     setText((shown) => shown ?? '');
+    setError(null);
     await showParts(isFollowing ? partsOf(response.body) : [new Uint8Array(await response.arrayBuffer())], setText);
     // The log of a running sandbox ends only with the connection or the server.
     if (isFollowing) throw connectionLost();
