@@ -94,26 +94,33 @@ const maxFound = 16;
 /** The API can't search for a part of an id, so the newest sandboxes are read. */
 const maxSandboxesRead = 300;
 
+interface Found {
+  readonly query: string;
+  readonly commands: readonly Command[];
+}
+
+const nothingFound: Found = { query: '', commands: [] };
+
 /** Finds conversations whose title contains the text, and sandboxes whose id does, among the newest. */
-function useFound(query: string): readonly Command[] {
+function useFound(query: string): Found {
   const { client } = currentSession();
-  const found = useResource(async (signal): Promise<Command[]> => {
+  const found = useResource(async (signal): Promise<Found> => {
     const conversations = await client.request('GET /api/v1/app-conversations', {
       query: { title__contains: query || undefined, limit: 8, sort_order: 'UPDATED_AT_DESC' }, signal,
     });
     const commands: Command[] = conversations.items.map(({ id, title }) => (
       { icon: 'conversations', label: title ?? id, hint: 'Conversation', act: () => navigate(['conversations', id]) }
     ));
-    if (query === '') return commands;
+    if (query === '') return { query, commands };
     let read = 0;
     for await (const { id } of client.sandboxes.list({ limit: 100 }, { signal })) {
       read += 1;
       if (id.includes(query)) commands.push({ icon: 'sandboxes', label: id, hint: 'Sandbox', act: () => navigate(['sandboxes', id]) });
       if (commands.length === maxFound || read === maxSandboxesRead) break;
     }
-    return commands;
+    return { query, commands };
   }, [query]);
-  return found.data ?? [];
+  return found.data ?? nothingFound;
 }
 
 /** The command palette: opens any page and runs any command by its name. */
@@ -122,7 +129,10 @@ export function Palette() {
   const [chosen, setChosen] = useState(0);
   const found = useFound(useDebounced(query.trim(), 120));
   const wanted = query.trim().toLowerCase();
-  const shown = [...commands().filter(({ label }) => label.toLowerCase().includes(wanted)), ...found].slice(0, 20);
+  const isFound = found.query === query.trim();
+  const isMatch = ({ label }: Command) => label.toLowerCase().includes(wanted);
+  // What was found for an earlier text must not be what Enter opens.
+  const shown = [...commands().filter(isMatch), ...(isFound ? found.commands : found.commands.filter(isMatch))].slice(0, 20);
   const run = ({ act }: Command) => {
     close();
     act();
@@ -152,7 +162,7 @@ export function Palette() {
           </li>
         ))}
       </ul>
-      {shown.length === 0 && <p class="dim">Nothing matches</p>}
+      {shown.length === 0 && <p class="dim">{isFound ? 'Nothing matches' : 'Searching …'}</p>}
     </Dialog>
   );
 }

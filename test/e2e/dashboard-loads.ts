@@ -66,4 +66,21 @@ export function dashboardLoads(opened: () => { readonly scene: Scene; readonly s
     await page.locator('.screen').getByText('listening on port 8000').waitFor();
     await sandbox.delete();
   });
+
+  test('the palette opens nothing that was found for an earlier text', async () => {
+    const { scene, seeded } = opened();
+    await using page = await scene.page('overview');
+    await page.getByRole('navigation').first().waitFor();
+    await page.keyboard.press('Control+k');
+    await page.getByRole('option', { name: 'Upgrade the payment library' }).waitFor();
+    const held = Promise.withResolvers<void>();
+    await page.route(/title__contains/, async (route) => (await held.promise, await route.continue()));
+    await page.keyboard.type(seeded.sandbox.id);
+    await page.keyboard.press('Enter');
+    await page.getByText('Searching …').waitFor();
+    held.resolve();
+    await page.getByRole('option', { name: seeded.sandbox.id }).waitFor();
+    await page.keyboard.press('Enter');
+    await page.waitForURL(new RegExp(`${seeded.sandbox.id}$`));
+  });
 }
