@@ -83,4 +83,15 @@ export function dashboardLoads(opened: () => { readonly scene: Scene; readonly s
     await page.keyboard.press('Enter');
     await page.waitForURL(new RegExp(`${seeded.sandbox.id}$`));
   });
+
+  test('a question about a sandbox is not asked on the page before it', async () => {
+    const { scene, seeded } = opened();
+    await using page = await scene.page('sandboxes');
+    await page.getByRole('link', { name: seeded.sandbox.id }).click();
+    await page.getByRole('button', { name: 'Delete' }).click();
+    await page.getByText('its files are lost').waitFor();
+    await page.goBack();
+    await page.getByRole('heading', { name: 'Sandboxes' }).waitFor();
+    expect(await page.getByRole('dialog').count()).toBe(0);
+  });
 }

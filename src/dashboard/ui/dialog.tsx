@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { Button } from './controls.tsx';
 import { asError } from '../live-resources.ts';
+import { route } from '../route.ts';
 import { useAction } from './actions.tsx';
 
 interface DialogProps {
@@ -86,8 +87,8 @@ export function ask(asked: Question): void {
 }
 
 export function AskedQuestion() {
-  // Otherwise the next user would be asked it.
-  useEffect(() => () => void (question.value = null), []);
+  // Otherwise the next page, or the next user, would be asked it: browsers go back also while a dialog is open.
+  useEffect(() => () => void (question.value = null), [route.value.path.join('/')]);
   if (question.value === null) return null;
   const { text, ...props } = question.value;
   return <FormDialog {...props} isDangerous onClose={() => (question.value = null)}><p>{text}</p></FormDialog>;
