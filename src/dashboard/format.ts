@@ -70,3 +70,8 @@ export function readableName(name: string): string {
   const text = name.toLowerCase().replaceAll('_', ' ');
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
+
+/** Returns a title that can be seen and clicked. The API allows one that is empty. */
+export function shownTitle(title: string | null, otherwise = 'Untitled'): string {
+  return title?.trim() || otherwise;
+}

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 import { useLayoutEffect, useState } from 'preact/hooks';
-import { readableName } from './format.ts';
+import { readableName, shownTitle } from './format.ts';
 import { useDebounced, useResource } from './live-resources.ts';
 import { navigate, places } from './route.ts';
 import { canChange, currentSession, logOut } from './session.ts';
@@ -109,7 +109,7 @@ function useFound(query: string): Found {
       query: { title__contains: query || undefined, limit: 8, sort_order: 'UPDATED_AT_DESC' }, signal,
     });
     const commands: Command[] = conversations.items.map(({ id, title }) => (
-      { icon: 'conversations', label: title ?? id, hint: 'Conversation', act: () => navigate(['conversations', id]) }
+      { icon: 'conversations', label: shownTitle(title, id), hint: 'Conversation', act: () => navigate(['conversations', id]) }
     ));
     if (query === '') return { query, commands };
     let read = 0;

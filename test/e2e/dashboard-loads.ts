@@ -94,4 +94,24 @@ export function dashboardLoads(opened: () => { readonly scene: Scene; readonly s
     await page.getByRole('heading', { name: 'Sandboxes' }).waitFor();
     expect(await page.getByRole('dialog').count()).toBe(0);
   });
+
+  test('a conversation whose title is empty has a link', async () => {
+    const { scene } = opened();
+    const { id } = await scene.client.conversations.start({ title: ' ' });
+    await using page = await scene.page('conversations');
+    await page.locator(`a[href$="${id}"]`, { hasText: 'Untitled' }).click();
+    await page.getByRole('button', { name: 'Rename' }).click();
+    const dialog = page.getByRole('dialog');
+    const rename = async (title: string) => {
+      await page.getByRole('dialog').getByLabel('Title').fill(title);
+      await dialog.getByRole('button', { name: 'Save' }).click();
+      await dialog.waitFor({ state: 'detached' });
+    };
+    await rename('Once');
+    await page.getByRole('heading', { name: 'Once' }).waitFor();
+    await page.getByRole('button', { name: 'Rename' }).click();
+    await rename('');
+    await page.getByRole('heading', { name: 'Untitled' }).waitFor();
+    expect((await scene.client.conversations.get(id)).state.title).toBeNull();
+  });
 }

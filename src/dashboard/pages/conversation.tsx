@@ -6,6 +6,7 @@ import { Details } from '../conversation/details.tsx';
 import { EntryRow } from '../conversation/entries.tsx';
 import { TranscriptSource } from '../conversation/transcript-source.ts';
 import { VirtualLog } from '../conversation/virtual-log.tsx';
+import { shownTitle } from '../format.ts';
 import { useResource } from '../live-resources.ts';
 import { navigate, route } from '../route.ts';
 import { canChange, currentSession } from '../session.ts';
@@ -43,9 +44,8 @@ function LoadedConversation({ conversation, onState }: LoadedConversationProps) 
   useEffect(() => source.follow(), []);
   const tab = route.value.query.get('tab') ?? 'log';
   const { transcript } = source.log.value;
-  const title = state.title ?? 'Untitled';
   return (
-    <Page title={title} back={['Conversations', ['conversations']]} isFull
+    <Page title={shownTitle(state.title)} back={['Conversations', ['conversations']]} isFull
       meta={<Status value={conversationStatus(state)} />} actions={<Actions conversation={conversation} onState={onState} />}>
       {state.status_detail !== null && <p class={state.start_status === 'ERROR' ? 'banner bad' : 'banner'}>{state.status_detail}</p>}
       <Tabs current={tab} tabs={[
@@ -115,7 +115,7 @@ function Actions({ conversation, onState }: LoadedConversationProps) {
         },
       })} />
       {isRenaming && (
-        <FormDialog title="Rename" submit="Save" onClose={() => setRenaming(false)} onSubmit={({ title = '' }) => change({ title })}>
+        <FormDialog title="Rename" submit="Save" onClose={() => setRenaming(false)} onSubmit={({ title = null }) => change({ title })}>
           <Field label="Title"><input name="title" defaultValue={state.title ?? ''} /></Field>
         </FormDialog>
       )}

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { api } from '../../client/index.ts';
 import { draftOf, useDraft, withoutSent } from '../drafts.ts';
+import { shownTitle } from '../format.ts';
 import { useDebounced, useResource } from '../live-resources.ts';
 import { navigate, route, setQuery } from '../route.ts';
 import { canChange, currentSession } from '../session.ts';
@@ -18,7 +19,7 @@ const kinds: ReadonlySet<api.Event['kind']> = new Set([
 
 const columns: readonly Column<api.AppConversation>[] = [
   ['Title', 'main', ({ id, title }) => (
-    <Link to={['conversations', id]} class="row-link">{title ?? 'Untitled'}</Link>
+    <Link to={['conversations', id]} class="row-link">{shownTitle(title)}</Link>
   )],
   ['Status', '', (item) => <Status value={conversationStatus(item)} />],
   ['Repository', 'wide dim', ({ selected_repository: name, selected_branch: branch }) => (

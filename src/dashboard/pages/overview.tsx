@@ -1,5 +1,5 @@
 import type { api } from '../../client/index.ts';
-import { bytes, milliseconds, orNone, plural, relativeTime, readableName } from '../format.ts';
+import { bytes, milliseconds, orNone, plural, relativeTime, readableName, shownTitle } from '../format.ts';
 import { useInterval, useResource } from '../live-resources.ts';
 import { currentSession } from '../session.ts';
 import { Link, Meter, Status, Time } from '../ui/controls.tsx';
@@ -69,7 +69,9 @@ function Problems({ problems }: { readonly problems: readonly api.OverviewProble
         {problems.map(({ kind, id, title, status, status_detail: detail, sandbox_spec_id: spec, since }) => (
           <li key={id}>
             <Status value={status} />
-            <Link to={[kind === 'sandbox' ? 'sandboxes' : 'conversations', id]} class={title === null ? 'id' : ''}>{title ?? id}</Link>
+            <Link to={[kind === 'sandbox' ? 'sandboxes' : 'conversations', id]} class={title === null ? 'id' : ''}>
+              {shownTitle(title, id)}
+            </Link>
             <span class="tag">{spec}</span>
             <Time at={since} />
             {detail !== null && <p>{detail}</p>}

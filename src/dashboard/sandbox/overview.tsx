@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { api, Sandbox } from '../../client/index.ts';
-import { bytes, orNone, sandboxStatusName } from '../format.ts';
+import { bytes, orNone, sandboxStatusName, shownTitle } from '../format.ts';
 import { useResource } from '../live-resources.ts';
 import { currentSession } from '../session.ts';
 import { idlePolicyText } from '../specs.ts';
@@ -31,7 +31,7 @@ export function Overview({ sandbox, spec }: OverviewProps) {
           ['Spec', state.sandbox_spec_id],
           ['Owner', state.created_by_user_id],
           ['Conversations', talks.length > 0 && talks.map(({ id, title }) => (
-            <p key={id}><Link to={['conversations', id]}>{title ?? 'Untitled'}</Link></p>
+            <p key={id}><Link to={['conversations', id]}>{shownTitle(title)}</Link></p>
           ))],
           ['Metadata', Object.keys(state.metadata).length > 0 && <Metadata metadata={state.metadata} />],
           ['Created', <Time at={state.created_at} />],
