@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Scene } from '../dashboard/scene.ts';
 import type { Seeded } from '../dashboard/seed.ts';
+import { acpScript } from '../doubles/acp-agent/steps.ts';
 
 const problem = { status: 500, json: { type: 'about:blank', title: 'No', status: 500, detail: 'Not now.', code: 'internal_error' } };
 
@@ -113,5 +114,31 @@ export function dashboardLoads(opened: () => { readonly scene: Scene; readonly s
     await rename('');
     await page.getByRole('heading', { name: 'Untitled' }).waitFor();
     expect((await scene.client.conversations.get(id)).state.title).toBeNull();
+  });
+
+  test('compares the texts of a change once, not for each part of the answer', async () => {
+    const { scene } = opened();
+    const lines = Array.from({ length: 3000 }, (_, line) => `line ${line}`);
+    const newText = lines.map((line, index) => (index % 4 === 0 ? `new ${line}` : line)).join('\n');
+    const content = [{ type: 'diff' as const, path: 'long.txt', oldText: lines.join('\n'), newText }];
+    const conversation = await scene.client.conversations.start({});
+    for await (const event of conversation.turn(acpScript({ tool: { toolCallId: 'long', title: 'A long one', content } }))) void event;
+    await using page = await scene.page(`conversations/${conversation.id}`);
+    await page.locator('.tool .diff').waitFor({ state: 'attached' });
+    const devTools = await page.context().newCDPSession(page);
+    await devTools.send('Performance.enable', { timeDomain: 'threadTicks' });
+    const scriptSeconds = async () => {
+      const { metrics } = await devTools.send('Performance.getMetrics');
+      return metrics.find(({ name }) => name === 'ScriptDuration')?.value ?? 0;
+    };
+    const before = await scriptSeconds();
+    const message = page.getByLabel('Message');
+    for (let count = 0; count < 8; count += 1) {
+      await message.fill(`message ${count}`);
+      await message.press('Enter');
+      await page.locator('.said.agent').getByText(`heard: message ${count}`).waitFor();
+    }
+    const seconds = await scriptSeconds() - before;
+    expect(seconds, 'the time in scripts').toBeLessThan(1.5);
   });
 }

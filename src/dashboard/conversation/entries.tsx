@@ -1,3 +1,4 @@
+import { useMemo } from 'preact/hooks';
 import type { api, Conversation } from '../../client/index.ts';
 import { clockTime, readableName } from '../format.ts';
 import { canChange, currentSession } from '../session.ts';
@@ -89,8 +90,15 @@ function ToolCall(props: Of<'tool'>) {
 
 function Content({ parts }: { readonly parts: api.ToolCallEventData['content'] }) {
   return parts.map((part, index) => part.type === 'diff'
-    ? <DiffView key={index} title={part.path} lines={diffLines(part.old_text ?? '', part.new_text)} />
+    ? <Diff key={index} {...part} />
     : <pre key={index} tabIndex={0}>{part.text}</pre>);
+}
+
+type DiffPart = Extract<api.ToolCallEventData['content'][number], { readonly type: 'diff' }>;
+
+/** Compared only once, because every part of an answer draws all rows again. */
+function Diff({ path, old_text: before, new_text: after }: DiffPart) {
+  return useMemo(() => <DiffView title={path} lines={diffLines(before ?? '', after)} />, [path, before, after]);
 }
 
 /** An open request shows the content of its call, because it is what the user allows. Later, the row of the call has it. */
