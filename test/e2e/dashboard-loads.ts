@@ -96,6 +96,20 @@ export function dashboardLoads(opened: () => { readonly scene: Scene; readonly s
     expect(await page.getByRole('dialog').count()).toBe(0);
   });
 
+  test('a conversation that was deleted elsewhere keeps no buttons, also if its last event is not seen', async () => {
+    const { scene } = opened();
+    const conversation = await scene.client.conversations.start({ title: 'Deleted elsewhere' });
+    await using page = await scene.page('conversations');
+    const held = Promise.withResolvers<void>();
+    await page.route(/app-conversations\/[^/]+\/events/, async (route) => (await held.promise, await route.continue()));
+    await page.getByRole('link', { name: 'Deleted elsewhere' }).click();
+    await page.getByRole('button', { name: 'Rename' }).waitFor();
+    await conversation.delete();
+    held.resolve();
+    await page.getByRole('heading', { name: 'Not found' }).waitFor();
+    await page.getByRole('button', { name: 'Rename' }).waitFor({ state: 'detached' });
+  });
+
   test('a conversation whose title is empty has a link', async () => {
     const { scene } = opened();
     const { id } = await scene.client.conversations.start({ title: ' ' });

@@ -38,7 +38,11 @@ export class TranscriptSource {
   follow(): () => void {
     return followEvents(this.#id, (latest) => (this.firstId.value = Math.max(0, latest - firstSpan)), (event) => {
       if (this.#waiting.push(event) === 1) requestAnimationFrame(() => this.#apply());
-    }, (error) => (this.error.value = error));
+    }, (error) => {
+      this.error.value = error;
+      // If the conversation was deleted, the log ends before its last event.
+      this.#onState();
+    });
   }
 
   /** Reads events before the first row, in growing steps until there are enough to show. */
