@@ -50,7 +50,7 @@ export function useResource<T>(load: Load<T>, deps: readonly unknown[], isReleva
   }, [...deps, round]);
   useEffect(() => {
     if (isRelevant === undefined) return;
-    const listener = (events: readonly api.Event[]) => events.some(isRelevant) && reload();
+    const listener: Listener = (events) => (events === null || events.some(isRelevant)) && reload();
     listeners.add(listener);
     return () => void listeners.delete(listener);
   }, deps);
@@ -76,23 +76,36 @@ export function asError(error: unknown): Error {
   return error instanceof Error ? error : new Error(String(error));
 }
 
-const listeners = new Set<(events: readonly api.Event[]) => void>();
+/** Gets the new events; null: there may have been any. */
+type Listener = (events: readonly api.Event[] | null) => void;
+
+const listeners = new Set<Listener>();
+
+function notify(events: readonly api.Event[] | null): void {
+  for (const listener of listeners) {
+    try {
+      listener(events);
+    } catch (error) {
+      // The other listeners and the next events must not suffer from it.
+      reportError(error);
+    }
+  }
+}
+
+function beginAfter(latest: number): number {
+  // What the page has loaded can be older than this event.
+  notify(null);
+  return latest;
+}
 
 /** Reloads what changes in everything that the key can see, while the page is visible. Returns a function that stops this. */
 export function followChanges(): () => void {
   let waiting: api.Event[] = [];
   let timer: number | null = null;
-  const stop = followEvents(undefined, (latest) => latest, (event) => {
+  const stop = followEvents(undefined, beginAfter, (event) => {
     waiting.push(event);
     timer ??= setTimeout(() => {
-      for (const listener of listeners) {
-        try {
-          listener(waiting);
-        } catch (error) {
-          // The other listeners and the next events must not suffer from it.
-          reportError(error);
-        }
-      }
+      notify(waiting);
       [waiting, timer] = [[], null];
     }, batchMs);
   });

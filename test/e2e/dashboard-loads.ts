@@ -27,6 +27,23 @@ export function dashboardLoads(opened: () => { readonly scene: Scene; readonly s
     await sandbox.delete();
   });
 
+  test('shows a change between the load of the page and the beginning of its events', async () => {
+    const { scene } = opened();
+    const sandbox = await scene.client.sandboxes.start({ spec: 'web', waitUntil: 'running' });
+    await using page = await scene.page('nothing');
+    await page.getByText('There is no such page').waitFor();
+    const held = Promise.withResolvers<void>();
+    await page.route(/\/events/, async (route) => (await held.promise, await route.continue()));
+    await page.goto(`${scene.url}/#/sandboxes/${sandbox.id}`);
+    await page.reload();
+    const status = page.locator('.page-title .status');
+    await status.getByText('Running').waitFor();
+    await sandbox.pause();
+    held.resolve();
+    await status.getByText(/Frozen|Stopped/).waitFor();
+    await sandbox.delete();
+  });
+
   test('does not show the rows of earlier filters as those of filters whose load has failed', async () => {
     await using page = await opened().scene.page('sandboxes');
     await page.locator('tbody tr').first().waitFor();
