@@ -10,7 +10,8 @@ export const longestRateLimitMs = 24 * 3_600_000;
 export type ProviderFailures = ReturnType<typeof providerFailures>;
 
 /**
- * Creates the failures of a git provider. A plain text is a reason without a code. Never pass the host's own text: it may contain a secret.
+ * Creates the failures of a git provider. A plain text is a reason without a code. The host's own text may contain a secret: pass it
+ * only through `hostMessage`.
  */
 export function providerFailures(provider: string) {
   const failed = (why: Reason | string, cause?: unknown): Failure<'provider_failed'> =>

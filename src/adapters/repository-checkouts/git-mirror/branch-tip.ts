@@ -4,7 +4,7 @@ import { fetchBounded } from '../../shared/bounded-fetch.ts';
 import { type GitRunner, isRefName, oidForm } from '../../shared/git-process.ts';
 import { providerFailures } from '../../shared/provider-failures.ts';
 import { realTimers, startTimeout, withTimeout } from '../../shared/timeout.ts';
-import { branchNotFound, failureOfFetch, failureOfStatus } from './git-failures.ts';
+import { branchNotFound, failureOfErrorPacket, failureOfFetch, failureOfStatus } from './git-failures.ts';
 import type { ResolvedOptions } from './git-mirror.ts';
 import { isUrl } from './mirror-git.ts';
 
@@ -122,6 +122,7 @@ function parseOldRefs([first = '', ...rest]: readonly string[]): Ref[] {
 }
 
 const maxBytes = 64 * 1024 * 1024;
+const errorPrefix = 'ERR ';
 
 /** Sends a request, and returns the lines of the response. Follows no redirect, because another URL must not get the credential. */
 async function requestLines(request: CheckoutRequest, path: string, body: string | null, signal: AbortSignal): Promise<string[]> {
@@ -142,6 +143,8 @@ async function requestLines(request: CheckoutRequest, path: string, body: string
   if (response.headers.get('content-type')?.split(';')[0] !== type) throw failed('its URL does not answer as a git host does; check it');
   const lines = readPackets(response.body);
   if (lines === null) throw malformed('its refs');
+  const error = lines.find((line) => line.startsWith(errorPrefix));
+  if (error !== undefined) throw failureOfErrorPacket(request, error.slice(errorPrefix.length));
   return lines;
 }
 

@@ -46,6 +46,14 @@ export function failureOfStatus({ provider, repository, remote }: CheckoutReques
   return unexpected(status, cause);
 }
 
+/** Returns the failure for the text of an `ERR` packet, with which a host refuses a request in git's wire format. */
+export function failureOfErrorPacket({ provider, remote }: CheckoutRequest, text: string): Failure {
+  const message = hostMessage(text, formsOf(remote.authorization));
+  return providerFailures(provider).failed(message === '' ? refusedRequest : `${refusedRequest}: ${message}`);
+}
+
+const refusedRequest = 'it refused what git asked for';
+
 function retryAfterMs(retryAfter: string | null): number {
   const isKnown = retryAfter !== null && /^\d{1,9}$/u.test(retryAfter);
   return isKnown ? Math.min(Number(retryAfter) * 1000, longestRateLimitMs) : defaultRateLimitMs;
@@ -70,7 +78,7 @@ export function failureOfFetch(request: CheckoutRequest, exit: GitExit, answerMs
     [/Authentication failed|could not read (?:Username|Password)/u, () => failureOfStatus(request, 401, null)],
     [/repository '.*' not found|does not appear to be a git repository|does not exist/u, () => notFound(repository)],
     [/couldn't find remote ref/u, () => new RefNotFound('the ref is not there', { cause })],
-    [/remote error/u, () => failed('it refused what git asked for', cause)],
+    [/remote error/u, () => failed(refusedRequest, cause)],
     [/redirect/iu, () => failureOfStatus(request, 302, null)],
     [/too slow|timed out/iu, () => timedOut(answerMs)],
     [/Could not resolve/u, () => failed({ code: 'host_unknown' }, cause)],

@@ -22,6 +22,7 @@ describe('A checkout from a git host', () => {
     ['503', [503, {}], authorization, 'provider_failed'],
     ['HTML', [200, { 'content-type': 'text/html' }, '<html>'], authorization, 'provider_failed'],
     ['a malformed list of refs', [200, advertisement, 'zzzz'], authorization, 'provider_failed'],
+    ['an error packet', [200, advertisement, '0015ERR access denied'], authorization, 'provider_failed'],
     ['a redirect', [302, { location: 'http://127.0.0.1:1/' }], authorization, 'provider_failed'],
   ])('fails with the right code if the host returns %s', async (_, [status, headers, body], sent, code) => {
     const scene = await createScene();
@@ -44,6 +45,17 @@ describe('A checkout from a git host', () => {
     expect(scene.host.requests.length - before).toBe(sent === null ? 0 : asked);
     scene.host.interceptor = null;
     expect(Object.keys((await open(mirror, scene.request)).files)).toHaveLength(3);
+  });
+
+  test.each([null, 'main'])('shows the message of an error packet, without the credential, for branch %s', async (branch) => {
+    const scene = await createScene();
+    const line = `ERR Access denied to ${token}.\n`;
+    scene.host.interceptor = (_request, response) => {
+      response.writeHead(200, advertisement).end((line.length + 4).toString(16).padStart(4, '0') + line);
+      return true;
+    };
+    const failure = await failureOf(scene.mirror().checkOut({ ...scene.request, branch }, noProgress, neverAborts));
+    expect(failure).toMatch(/^provider_failed: .*Access denied to \*\*\*\./u);
   });
 
   test('fails with `provider_failed` if the port is closed', async () => {
