@@ -32,7 +32,7 @@ describe('A restored backup', () => {
     expect(await runSkep(['restore', backup], env)).toMatchObject({ code: 1, stderr: expect.stringContaining('is open in another process') });
     await server.stop();
     const restored = await runSkep(['restore', backup], env);
-    expect(restored).toMatchObject({ code: 0, stdout: expect.stringMatching(/is restored[\s\S]*skep\.db\.replaced-[\s\S]*Start the server\.\n[\s\S]*24 hours[\s\S]*about 10 seconds after the start[\s\S]*sandboxes adopt/) });
+    expect(restored).toMatchObject({ code: 0, stdout: expect.stringMatching(/is restored[\s\S]*skep\.db\.replaced-[\s\S]*Start the server\.\n[\s\S]*kept for 1 d\.[\s\S]*about 10 seconds after the start[\s\S]*sandboxes adopt/) });
 
     server = await startServer({ dataDir, env });
     call = createClient(server.url, key);
@@ -73,6 +73,10 @@ describe('A restored backup', () => {
     expect(readDeploymentFile(newDir)).toMatchObject({ id: readDeploymentFile(dataDir)?.id, runtime: 'process' });
     const restore = async (name: string) => (await runSkep(['restore', backup], { SKEP_DATA_DIR: join(folder, name) })).stdout;
     expect([await restore('newer'), await restore('newer')].map((text) => text.includes('First stop the server that the backup is from'))).toEqual([true, false]);
+    const config = join(folder, 'skep.yaml');
+    writeFileSync(config, 'quarantine: { keep_for: 20m }\n');
+    const { stdout } = await runSkep(['restore', backup], { SKEP_DATA_DIR: join(folder, 'shorter'), SKEP_CONFIG: config });
+    expect(stdout).toContain('are stopped and kept for 20 min.');
 
     await (await startServer({ dataDir: otherDir })).stop();
     const before = readdirSync(otherDir);

@@ -233,9 +233,9 @@ const failures: { readonly [C in FailureCode]: (context: FailureContexts[C]) => 
       + `The owner of the deployment's token has to authorise it for this organisation${ssoUrl === null ? '.' : `: ${ssoUrl}`}`,
   provider_failed: ({ provider, reason }) => withCause(`The git provider ${provider} failed.`, reason),
   provider_rate_limited: ({ provider }) => `The git provider ${provider} limits the rate of requests. Try again later.`,
-  provider_timeout: ({ provider, limitMs }) => `The git provider ${provider} did not answer within ${limitMs} ms.`,
+  provider_timeout: ({ provider, limitMs }) => `The git provider ${provider} did not answer within ${duration(limitMs)}.`,
   runtime_unavailable: ({ runtime, reason }) => withCause(`The sandbox runtime ${runtime} is not available.`, reason),
-  runtime_timeout: ({ runtime, limitMs }) => `The sandbox runtime ${runtime} did not answer within ${limitMs} ms.`,
+  runtime_timeout: ({ runtime, limitMs }) => `The sandbox runtime ${runtime} did not answer within ${duration(limitMs)}.`,
   store_unavailable: ({ reason }) => withCause('The store is not available.', reason),
   shutting_down: () => 'The server is shutting down and accepts no new work. Try again later.',
 };

@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs';
 import { CommandError, type JsonOption, print } from '../../adapters/cli/console.ts';
+import { duration } from '../../adapters/shared/message-formatting.ts';
 import { inSnakeCase } from '../../adapters/shared/snake-case.ts';
 import type { RestoredStore } from '../../adapters/store/sqlite/index.ts';
 import { commandName } from '../../client/command-name.ts';
@@ -43,8 +44,6 @@ type Restored = Omit<RestoredStore, 'runtime'> & { readonly dataDir: string; rea
 function restoredText(
   { dataDir, replaced, deploymentId, keepsRevocations, quarantineForMs }: Restored, isNewFolder: boolean,
 ): string {
-  const keptHours = quarantineForMs / 3_600_000;
-  const skep = commandName;
   return [
     `The store in ${dataDir} is restored.`,
     ...(replaced === null ? [] : [`The replaced store is kept: ${replaced}`]),
@@ -53,11 +52,13 @@ function restoredText(
     'Next:',
     '  1. Start the server.',
     ...(isNewFolder ? ['     First stop the server that the backup is from: both would manage the same sandboxes.'] : []),
-    `  2. Sandboxes that were started since the backup are stopped and kept for ${keptHours} hours. Show them,`,
-    `     about 10 seconds after the start: ${skep} doctor`,
-    `     Give one back to its owner: ${skep} sandboxes adopt <id>. Delete one: ${skep} sandboxes delete <id>.`,
+    `  2. Sandboxes that were started since the backup are stopped and kept for ${duration(quarantineForMs)}. Show them,`,
+    `     about 10 seconds after the start: ${commandName} doctor`,
+    `     Give one back to its owner: ${commandName} sandboxes adopt <id>. Delete one: ${commandName} sandboxes delete <id>.`,
     "     Both need an administrator's key.",
-    ...(keepsRevocations ? [] : [`  3. A key that was revoked since the backup is valid again. Revoke it: ${skep} keys revoke <name>`]),
+    ...(keepsRevocations ? [] : [
+      `  3. A key that was revoked since the backup is valid again. Revoke it: ${commandName} keys revoke <name>`,
+    ]),
     '',
   ].join('\n');
 }

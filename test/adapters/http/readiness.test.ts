@@ -62,7 +62,7 @@ describe('readiness', () => {
     expect(await early).toBe('ready');
     clock.advance(4500);
     expect(await status()).toBe('degraded');
-    expect(world.lines.filter(({ level }) => level === 'warn')).toMatchObject([{ part: 'runtime', detail: 'no answer within 5000 ms' }]);
+    expect(world.lines.filter(({ level }) => level === 'warn')).toMatchObject([{ part: 'runtime', detail: 'no answer within 5 s' }]);
   });
 
   test('shows no earlier answer of a part that is older than 30 seconds', async () => {

@@ -245,7 +245,7 @@ test('every failure has a sentence', () => {
 
 test('a failure after a push says so', () => {
   const context = { ...failures.provider_timeout, pushed: { branch: 'skep/conv-1', commit: 'c0ffee' } };
-  expect(sentenceOfFailure({ code: 'provider_timeout', context })).toMatch(/within 10000 ms\. The branch "skep\/conv-1" is pushed, at c0ffee\. Publish again/u);
+  expect(sentenceOfFailure({ code: 'provider_timeout', context })).toMatch(/within 10 s\. The branch "skep\/conv-1" is pushed, at c0ffee\. Publish again/u);
 });
 
 test('an unknown code is shown as words', () =>

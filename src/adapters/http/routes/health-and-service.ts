@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Component, Skep } from '../../../application/skep.ts';
 import { waitAtMost } from '../../../application/timers.ts';
 import type { CheckResult } from '../../../ports/check-result.ts';
+import { duration } from '../../shared/message-formatting.ts';
 import { apiReferenceHeaders, apiReferencePage } from '../api-reference.ts';
 import { keyAccess, retryAfterHeader } from '../common-schemas.ts';
 import { serversOf } from '../openapi.ts';
@@ -103,7 +104,7 @@ class PartMonitor {
   }
 
   get #late(): CheckResult {
-    return { ok: false, detail: `no answer within ${this.#withinMs} ms` };
+    return { ok: false, detail: `no answer within ${duration(this.#withinMs)}` };
   }
 
   async #run(check: PartCheck): Promise<void> {
