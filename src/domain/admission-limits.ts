@@ -8,8 +8,12 @@ export interface SandboxLimits {
   /** Whatever their status. */
   readonly existingPerOwner: number | null;
   readonly existing: number | null;
-  /** How much of the disk may be used, in percent. Present only while more is used: then no sandbox is added. */
-  readonly diskUsedPercent?: number | undefined;
+}
+
+/** The limits for a new sandbox. */
+export interface NewSandboxLimits extends SandboxLimits {
+  /** Set while more of the disk is used than `limitPercent`: then no sandbox is added. */
+  readonly fullDisk?: { readonly limitPercent: number } | null;
 }
 
 export const unlimited: SandboxLimits = { runningPerOwner: null, running: null, existingPerOwner: null, existing: null };

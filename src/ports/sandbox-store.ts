@@ -1,7 +1,7 @@
 import type { EventDraft } from '../domain/event.ts';
 import type { SandboxCount } from '../domain/limit-usage.ts';
 import type { PoolMember } from '../domain/pool-plan.ts';
-import type { SandboxLimits } from '../domain/admission-limits.ts';
+import type { NewSandboxLimits, SandboxLimits } from '../domain/admission-limits.ts';
 import type { OwnerScope } from '../domain/principal.ts';
 import type { Page, PageRequest } from '../domain/page.ts';
 import type { Sandbox, SandboxStatus } from '../domain/sandbox.ts';
@@ -28,7 +28,7 @@ export interface SandboxStore {
    * Adds a record, unless a limit is reached (counted in the same transaction) or the claim was made before. Idempotent by id: a
    * record that exists is left as it is, and the outcome is `inserted`.
    */
-  insert(sandbox: Sandbox, limits: SandboxLimits, claim?: IdempotencyClaim, events?: readonly EventDraft[]): Promise<InsertOutcome>;
+  insert(sandbox: Sandbox, limits: NewSandboxLimits, claim?: IdempotencyClaim, events?: readonly EventDraft[]): Promise<InsertOutcome>;
 
   /**
    * Gives a running pool member to an owner: in one transaction the member's record is deleted and the given one, which has its
@@ -38,7 +38,7 @@ export interface SandboxStore {
   claimFromPool(
     sandbox: Sandbox,
     member: Pick<Sandbox, 'id' | 'version'>,
-    limits: SandboxLimits,
+    limits: NewSandboxLimits,
     claim?: IdempotencyClaim,
     events?: readonly EventDraft[],
   ): Promise<InsertOutcome | { readonly kind: 'stale' }>;

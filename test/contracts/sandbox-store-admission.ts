@@ -107,7 +107,7 @@ function admitCases(harness: StoreHarness): ContractCase[] {
     }),
     storeCase(harness, 'admits an existing sandbox at the limit of existing sandboxes', async ([{ sandboxes }]) => {
       await sandboxes.insert(paused('one'), unlimited);
-      const limits = { ...unlimited, existingPerOwner: 1, existing: 1, diskUsedPercent: 90 };
+      const limits = { ...unlimited, existingPerOwner: 1, existing: 1, fullDisk: { limitPercent: 90 } };
       deepEqual(await sandboxes.admit(nextVersion(paused('one'), { status: 'RESUMING' }), limits), { kind: 'replaced' });
     }),
     storeCase(harness, 'returns stale for a different version, with and without a limit', async ([{ sandboxes }]) => {

@@ -4,7 +4,7 @@ import { pageOf } from '../../domain/page.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import { quarantineOwner } from '../../domain/quarantine.ts';
 import { countsAsRunning, isPausedByRule } from '../../domain/sandbox-lifecycle.ts';
-import type { LimitReached, SandboxLimits } from '../../domain/admission-limits.ts';
+import type { LimitReached, NewSandboxLimits, SandboxLimits } from '../../domain/admission-limits.ts';
 import { isPooled, pauseKinds, type Sandbox, type SandboxStatus, sandboxStatuses, unowned } from '../../domain/sandbox.ts';
 import type { SandboxFilter, SandboxStore } from '../../ports/sandbox-store.ts';
 import type { Database, Db, SandboxRow } from './database.ts';
@@ -144,7 +144,7 @@ function createSandboxWrites(log: EventLog): SandboxWrites {
   return {
     insert: (sandbox, limits, claim, events = []) =>
       log.transaction((trx, writeEvents) => insertOnce(trx, 'sandbox', sandbox.id, claim, async () => {
-        const reached = await limitReached(trx, sandbox, limits, true);
+        const reached = await limitReached(trx, sandbox, limits);
         if (reached !== null) return { kind: 'limit', reached };
         await writeEvents(events);
         await insertRow(trx, sandbox);
@@ -156,7 +156,7 @@ function createSandboxWrites(log: EventLog): SandboxWrites {
         // The member must be running, and have exactly this version.
         const available = pooled(trx).where('id', '=', member.id).where('version', '=', member.version).where('status', '=', 'RUNNING');
         if ((await available.select('id').executeTakeFirst()) === undefined) return { kind: 'stale' };
-        const reached = await limitReached(trx, sandbox, limits, true);
+        const reached = await limitReached(trx, sandbox, limits);
         if (reached !== null) return { kind: 'limit', reached };
         await trx.deleteFrom('sandboxes').where('id', '=', member.id).executeTakeFirst();
         await writeEvents(events);
@@ -184,7 +184,7 @@ function createSandboxWrites(log: EventLog): SandboxWrites {
         const stored = await stateOf(trx, sandbox.id);
         if (stored?.version !== sandbox.version - 1) return { kind: 'stale' };
         // A sandbox that already counts as running needs no check.
-        const reached = stored.running === 1 ? null : await limitReached(trx, sandbox, limits, false);
+        const reached = stored.running === 1 ? null : await runningLimitReached(trx, sandbox, limits);
         if (reached !== null) return { kind: 'limit', reached };
         await replaceRow(trx, sandbox);
         await writeEvents(events);
@@ -201,22 +201,29 @@ async function stateOf(trx: Db, id: string) {
   return await trx.selectFrom('sandboxes').select(['version', 'running']).where('id', '=', id).executeTakeFirst();
 }
 
-/** Returns the limit that one more running sandbox would exceed; null if there is room. `isNew` is false for an existing one. */
-async function limitReached(trx: Db, sandbox: Sandbox, limits: SandboxLimits, isNew: boolean): Promise<LimitReached | null> {
+/** Returns the limit that one more sandbox would exceed; null if there is room. */
+async function limitReached(trx: Db, sandbox: Sandbox, limits: NewSandboxLimits): Promise<LimitReached | null> {
   if (isPooled(sandbox)) return null;
-  const { ownerId } = sandbox;
-  const running = trx.selectFrom('sandboxes').where('running', '=', sql.lit(1));
+  const { fullDisk = null } = limits;
   const existing = trx.selectFrom('sandboxes').where('deleted_at', 'is', null);
+  // Not of pool members. For `<>`, SQLite uses no index of the owner.
   const ofOwners = existing.where('owner_id', '>', sql.lit(unowned)).where('owner_id', '<>', sql.lit(quarantineOwner));
-  const rules = [
-    ['running_per_owner', limits.runningPerOwner, running.where('owner_id', '=', ownerId)],
+  return await runningLimitReached(trx, sandbox, limits)
+    ?? await firstReached(trx, [
+      ['existing_per_owner', limits.existingPerOwner, existing.where('owner_id', '=', sandbox.ownerId)],
+      ['existing', limits.existing, ofOwners],
+    ])
+    ?? (fullDisk === null ? null : { limit: 'disk', max: fullDisk.limitPercent });
+}
+
+/** Returns the limit that one more running sandbox would exceed; null if there is room. */
+async function runningLimitReached(trx: Db, sandbox: Sandbox, limits: SandboxLimits): Promise<LimitReached | null> {
+  if (isPooled(sandbox)) return null;
+  const running = trx.selectFrom('sandboxes').where('running', '=', sql.lit(1));
+  return await firstReached(trx, [
+    ['running_per_owner', limits.runningPerOwner, running.where('owner_id', '=', sandbox.ownerId)],
     ['running', limits.running, running],
-    ['existing_per_owner', limits.existingPerOwner, existing.where('owner_id', '=', ownerId)],
-    ['existing', limits.existing, ofOwners],
-  ] as const;
-  if (!isNew) return await firstReached(trx, rules.slice(0, 2));
-  const { diskUsedPercent: max } = limits;
-  return (await firstReached(trx, rules)) ?? (max === undefined ? null : { limit: 'disk', max });
+  ]);
 }
 
 async function insertRow(trx: Db, sandbox: Sandbox, fingerprint = ''): Promise<void> {

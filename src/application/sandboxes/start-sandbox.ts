@@ -59,8 +59,8 @@ type Started = { readonly kind: 'started'; readonly sandbox: Sandbox } | Limited
 
 /** Writes the owner's new sandbox, from the pool if it has one, and enqueues it. */
 async function startOnce(deps: SandboxUseCaseDeps, planned: PlannedSandbox, claim?: IdempotencyClaim): Promise<Started> {
-  const { store, pool, diskWatch: { pressure }, random } = deps;
-  const limits = { ...deps.limits, diskUsedPercent: pressure?.limitPercent };
+  const { store, pool, diskWatch, random } = deps;
+  const limits = { ...deps.limits, fullDisk: diskWatch.pressure };
   for await (const { member, sandbox } of pool.candidates(planned)) {
     const events = sandboxMovedEvents(null, sandbox, 'user', planned.ownerId);
     const outcome = await store.sandboxes.claimFromPool(sandbox, member, limits, claim, events);

@@ -1,7 +1,7 @@
 import { isInScope } from '../../../../src/domain/principal.ts';
 import type { EventDraft } from '../../../../src/domain/event.ts';
 import { countsAsRunning, isPausedByRule } from '../../../../src/domain/sandbox-lifecycle.ts';
-import type { LimitReached, SandboxLimits } from '../../../../src/domain/admission-limits.ts';
+import type { LimitReached, NewSandboxLimits } from '../../../../src/domain/admission-limits.ts';
 import { isQuarantined } from '../../../../src/domain/quarantine.ts';
 import { isPooled, type Sandbox } from '../../../../src/domain/sandbox.ts';
 import type { IdempotencyClaim, InsertOutcome } from '../../../../src/ports/idempotency-claim.ts';
@@ -17,7 +17,7 @@ export function createReferenceSandboxes(log: ReferenceEvents): SandboxStore {
   const all = (): Sandbox[] => [...records.values()];
   const pooled = (): Sandbox[] => all().filter((sandbox) => isPooled(sandbox) && sandbox.deletedAt === null);
 
-  function room(sandbox: Sandbox, limits: SandboxLimits, isNew: boolean): LimitReached | null {
+  function room(sandbox: Sandbox, limits: NewSandboxLimits, isNew: boolean): LimitReached | null {
     if (isPooled(sandbox)) return null;
     const ofOwners = all().filter((one) => one.deletedAt === null && !isPooled(one));
     const running = ofOwners.filter(countsAsRunning);
@@ -25,9 +25,9 @@ export function createReferenceSandboxes(log: ReferenceEvents): SandboxStore {
     const ofOwner = (some: readonly Sandbox[]): number => some.filter(({ ownerId }) => ownerId === sandbox.ownerId).length;
     const reached = firstReached([['running_per_owner', limits.runningPerOwner, ofOwner(running)], ['running', limits.running, running.length]]);
     if (!isNew || reached !== null) return reached;
-    const max = limits.diskUsedPercent;
+    const { fullDisk = null } = limits;
     return firstReached([['existing_per_owner', limits.existingPerOwner, ofOwner(existing)], ['existing', limits.existing, existing.length]])
-      ?? (max === undefined ? null : { limit: 'disk', max });
+      ?? (fullDisk === null ? null : { limit: 'disk', max: fullDisk.limitPercent });
   }
 
   /** Returns the outcome of an earlier insert of the same record or with the same claim. Null if there was none. */
