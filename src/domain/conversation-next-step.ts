@@ -186,8 +186,9 @@ export function messageRefusal(
   const present = sandbox?.deletedAt === null ? sandbox : null;
   const loss = present === null && starting ? null : sandboxLossReason(present);
   if (loss !== null) return loss;
-  const agent = starting ? ((present?.spec ?? spec)?.agent ?? null) : executionStatus;
-  return agent === null ? { code: 'agent_not_named' } : queueRefusal(conversation, message);
+  // After the start, it has an execution status only if it has an agent.
+  const hasAgent = starting ? (present?.spec ?? spec)?.agent != null : executionStatus !== null;
+  return hasAgent ? queueRefusal(conversation, message) : { code: 'agent_not_named' };
 }
 
 export function statusAfterTurn(stopReason: TurnStopReason): AgentStatus {
