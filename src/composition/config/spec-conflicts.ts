@@ -73,14 +73,14 @@ const plainSecret = 'looks like a credential, and everybody with an API key coul
 /** Returns a problem for each secret that is written as plain text. The problem must not contain the value. */
 function plainSecrets(spec: Keys): FieldProblem[] {
   if (spec['allow_plain_secrets'] === true) return [];
-  const texts: readonly (readonly [text: unknown, ...path: FieldProblem['path']])[] = [
+  const texts: readonly Located[] = [
     ...['initial_env', 'labels'].flatMap((field) =>
-      Object.entries(mappingOf(spec[field])).map(([name, text]) => [text, field, name] as const)),
-    ...listOf(spec['command']).map((text, index) => [text, 'command', index] as const),
-    [spec['description'], 'description'],
+      Object.entries(mappingOf(spec[field])).map(([name, value]) => ({ value, path: [field, name] }))),
+    ...elementsOf(spec['command'], ['command']),
+    { value: spec['description'], path: ['description'] },
   ];
-  const found = texts.filter(([text]) => typeof text === 'string' && looksLikeCredential(text));
-  return found.map(([, ...path]) => ({ path, problem: plainSecret }));
+  const found = texts.filter(({ value }) => typeof value === 'string' && looksLikeCredential(value));
+  return found.map(({ path }) => ({ path, problem: plainSecret }));
 }
 
 function variableConflicts(spec: Keys): FieldProblem[] {
@@ -89,21 +89,31 @@ function variableConflicts(spec: Keys): FieldProblem[] {
   const names = Object.keys(mappingOf(spec['initial_env']));
   const agentNames = Object.keys(mappingOf(agent['env']));
   const reserved = names.filter((name) => isReservedVariable(name, { sessionKeyEnv, ports: listOf(spec['ports']) }));
-  const secrets: readonly (readonly [unknown, ...FieldProblem['path']])[] = [
-    ...['secrets', 'allowed_secrets'].flatMap((field) => listOf(spec[field]).map((name, index) => [name, field, index] as const)),
-    ...listOf(agent['secrets']).map((name, index) => [name, 'agent', 'secrets', index] as const),
-  ];
-  const among = (known: readonly string[], field: string) =>
-    secrets.filter(([name, top]) => top === field && typeof name === 'string' && known.includes(name));
-  const ofServer = secrets.filter(([name]) => settings.some(({ variable }) => variable === name));
-  const ofSandbox = secrets.filter(([name]) => typeof name === 'string' && name === sessionKeyEnv);
+  const settingNames = settings.map(({ variable }) => variable);
+  const secrets = elementsOf(spec['secrets'], ['secrets']);
+  const agentSecrets = elementsOf(agent['secrets'], ['agent', 'secrets']);
+  const allSecrets = [...secrets, ...elementsOf(spec['allowed_secrets'], ['allowed_secrets']), ...agentSecrets];
   return [
     ...reserved.map((name) => ({ path: ['initial_env', name], problem: 'is a variable that Skep sets itself; remove it' })),
-    ...ofServer.map(([, ...path]) => ({ path, problem: "is one of the server's own settings, which sandboxes must not get; remove it" })),
-    ...ofSandbox.map(([, ...path]) => ({ path, problem: "is the sandbox's own key, session_key_env; rename one of them" })),
-    ...among(names, 'secrets').map(([, ...path]) => ({ path, problem: 'is also in initial_env; keep one of the two' })),
-    ...among(agentNames, 'agent').map(([, ...path]) => ({ path, problem: 'is also in agent.env; keep one of the two' })),
+    ...namedIn(settingNames, allSecrets, "is one of the server's own settings, which sandboxes must not get; remove it"),
+    ...namedIn([sessionKeyEnv], allSecrets, "is the sandbox's own key, session_key_env; rename one of them"),
+    ...namedIn(names, secrets, 'is also in initial_env; keep one of the two'),
+    ...namedIn(agentNames, agentSecrets, 'is also in agent.env; keep one of the two'),
   ];
+}
+
+/** Returns the problem for each of the texts that is one of the names. */
+function namedIn(names: readonly unknown[], texts: readonly Located[], problem: string): FieldProblem[] {
+  return texts.filter(({ value }) => typeof value === 'string' && names.includes(value)).map(({ path }) => ({ path, problem }));
+}
+
+/** A value in a spec, and where it is. */
+interface Located extends Pick<FieldProblem, 'path'> {
+  readonly value: unknown;
+}
+
+function elementsOf(list: unknown, path: FieldProblem['path']): readonly Located[] {
+  return listOf(list).map((value, index) => ({ value, path: [...path, index] }));
 }
 
 function portConflicts(spec: Keys): FieldProblem[] {
