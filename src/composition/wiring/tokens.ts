@@ -110,6 +110,7 @@ export function provide<T, Deps extends object>(
         // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the tokens are typed by the dependencies
         return factory(Object.fromEntries(named.map(([name], at) => [name, services[at]])) as Deps);
       } catch (error) {
+        // Not `async`: then services could not be resolved synchronously, as tests do.
         // If it were thrown, inversify would leave other factories that are pending, and nobody would handle their failures.
         return Promise.reject<T>(error);
       }

@@ -109,7 +109,7 @@ export function createLocalGitProvider({ gitBinary: binary = 'git', ...options }
   };
 }
 
-/** Turns an error of the system, such as a full disk, into a failure. */
+/** What reads a repository turns errors of the system into failures itself, so those that are left are about the private git folders. */
 async function withFailures<T>(signal: AbortSignal | undefined, work: Promise<T>): Promise<T> {
   try {
     return await work;

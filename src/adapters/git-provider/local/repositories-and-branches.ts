@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isFailure } from '../../../domain/failure.ts';
+import { pageOf } from '../../../domain/page.ts';
 import { parseRepositoryName } from '../../../domain/repository-name.ts';
 import type { Branch, HostPage, HostPageRequest, SearchHit } from '../../../ports/git-provider.ts';
 import { requireSuccess, failed, tooLarge } from './local-git-failures.ts';
@@ -32,8 +33,8 @@ async function listRepositories(served: ServedFolder, signal: AbortSignal): Prom
     if (seen > maxFolders) throw tooLarge(`${maxFolders} folders below the root folder`);
     const entries = await foldersIn(folder);
     if (entries === null && folder === root.path) throw failed('the root folder of the repositories can not be read');
-    const found = await usableRepositoryAt(root, folder);
-    if (found === null) folders.push(...(entries ?? []));
+    const found = await inspectFolder(root, folder);
+    if (found === 'no repository') folders.push(...(entries ?? []));
     else if (found !== 'unusable' && parseRepositoryName(found.path).ok) paths.push(found.path);
   };
 
@@ -41,10 +42,10 @@ async function listRepositories(served: ServedFolder, signal: AbortSignal): Prom
   return paths;
 }
 
-/** A repository is unusable if it is broken, or leads out of the root. Null if there is none. */
-async function usableRepositoryAt(root: RootFolder, folder: string): Promise<LocalRepository | 'unusable' | null> {
+/** A repository is unusable if it is broken, or leads out of the root. */
+async function inspectFolder(root: RootFolder, folder: string): Promise<LocalRepository | 'unusable' | 'no repository'> {
   try {
-    return await repositoryAt(root, folder);
+    return (await repositoryAt(root, folder)) ?? 'no repository';
   } catch (error) {
     if (isFailure(error)) return 'unusable';
     throw error;
@@ -72,7 +73,5 @@ export async function listLocalBranches(
 /** Sorts by name, so that an item that always exists appears exactly once, even if others come and go between two pages. */
 function pageAfter<T>(all: readonly T[], nameOf: (item: T) => string, { after, limit }: HostPageRequest): HostPage<T> {
   const later = all.filter((item) => after === null || nameOf(item) > after).toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
-  const items = later.slice(0, limit);
-  const last = items.at(-1);
-  return { items, next: later.length > limit && last !== undefined ? nameOf(last) : null };
+  return pageOf(later, limit, nameOf);
 }
