@@ -92,7 +92,10 @@ export class SecretRedactor {
     return this.redactText(this.#withoutEndOfSecret(text));
   }
 
-  /** Redacts a text that continues. `safe` can be passed on. `held` may be the beginning of a secret, and goes before the next chunk. */
+  /**
+   * Redacts a text that continues. `safe` can be passed on. `held` may be the beginning of a secret. The caller puts
+   * `held` in front of the next chunk.
+   */
   redactChunk(text: string): { readonly safe: string; readonly held: string } {
     const from = this.#startOfUnfinishedSecret(text);
     return { safe: this.redactText(text.slice(0, from)), held: text.slice(from) };

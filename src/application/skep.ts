@@ -17,7 +17,7 @@ import type { Sandboxes } from './sandboxes/sandboxes.ts';
 import type { SandboxSpecs } from './sandboxes/sandbox-specs.ts';
 
 export interface ComponentCheck extends CheckResult {
-  /** `store`, `runtime`, `git`, `checkout`. */
+  /** The component: `store`, `runtime`, `git`, `checkout`. */
   readonly part: string;
   /** The adapter: `sqlite`, `process`, `local`. */
   readonly adapter: string;

@@ -78,7 +78,7 @@ function pause(clock: Clock, ms: number): Promise<void> {
 /** Timers that are due later are not set. A later sweep sets them. */
 const maxTimerMs = 120_000;
 
-/** One timer for each key. Timers only save the wait for the next sweep. They end with the process. */
+/** One timer per key. The next sweep would do the same work later. Not persisted. */
 export class KeyedTimers {
   readonly #clock: Clock;
   readonly #callback: (key: string) => void;

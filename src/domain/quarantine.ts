@@ -17,7 +17,10 @@ export interface QuarantineDetails {
   readonly ownerId: string | null;
 }
 
-/** Returns the record of a sandbox that is newer than the store, which may be a restored backup. Files stay until adoption or deletion. */
+/**
+ * Returns a record for a sandbox that the runtime has and the store does not, for example after a restored backup. Its files stay until it
+ * is adopted or deleted.
+ */
 export function newQuarantinedSandbox(orphan: Pick<NewSandbox, 'id' | 'sessionApiKey' | 'now'>, details: QuarantineDetails): Sandbox {
   const record = newSandbox({ ...orphan, ownerId: quarantineOwner, spec: sandboxSpec({ id: 'quarantine' }) });
   return putInQuarantine(record, details, orphan.now);

@@ -30,7 +30,10 @@ export interface ExternalMessage {
   readonly message: string;
 }
 
-/** The list is closed: the table of messages does not compile until it is complete. Times are in milliseconds. */
+/**
+ * Every code needs a sentence in `failure-sentences.ts` or `reason-sentences.ts`. Otherwise it does not compile. Times are in
+ * milliseconds.
+ */
 export interface ReasonData
   extends ChangeReasonData, ConversationReasonData, ExecutionReasonData, ParameterReasonData, SandboxReasonData {
   // Any part

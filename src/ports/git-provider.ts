@@ -155,7 +155,7 @@ export interface GitProvider {
   check(): Promise<CheckResult>;
 
   /**
-   * Closes what it holds open. Idempotent. The creator of the provider calls it: `createSkep` closes the providers that it makes from
+   * Releases its resources. Idempotent. The creator of the provider calls it: `createSkep` closes the providers that it makes from
    * options, but not those that it was given.
    */
   close(): Promise<void>;

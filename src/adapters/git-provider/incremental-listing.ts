@@ -37,8 +37,8 @@ export interface Opened {
 export interface OpenedTree extends Omit<Opened, 'files'> {
   readonly files: readonly TreeFile[];
   /**
-   * Resolves to true if the commit `earlier` of the request is part of the head's history. If that can't be said, false: otherwise files
-   * keep the dates of another history. Not called if `earlier` is null.
+   * Resolves to true if the commit `earlier` of the request is part of the head's history. Resolves to false if the host cannot tell,
+   * because a wrong true would give files the dates of another history. Not called if `earlier` is null.
    */
   descends(signal: AbortSignal): Promise<boolean>;
 }

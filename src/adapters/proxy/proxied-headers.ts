@@ -39,7 +39,7 @@ export interface ForwardedRequest {
   readonly sessionKey: string | null;
 }
 
-/** Returns the headers for the sandbox: none of Skep's credentials, and the origin of the request. */
+/** Returns the headers for the sandbox: none of Skep's credentials, and those that say where the request comes from. */
 export function requestHeaders({ headers }: IncomingMessage, forwarded: ForwardedRequest): IncomingHttpHeaders {
   const { target, client, protocol, isWebSocket, ownCredentials, keepsPrefix, sessionKey } = forwarded;
   const { host } = target;

@@ -45,7 +45,7 @@ export class AgentOutput {
     return this.#state === 'ended';
   }
 
-  /** True if nobody needs it any more. This is not a state: abandoned output may still end, and ended output may be abandoned. */
+  /** True if nobody reads it any more. Independent of the state: abandoned output can still end. */
   get isAbandoned(): boolean {
     return this.#isAbandoned;
   }

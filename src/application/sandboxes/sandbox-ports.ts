@@ -21,7 +21,7 @@ export interface PortAccess {
   readonly isAnonymous: boolean;
 }
 
-/** What follows from a failure that keeps a visitor from a port. */
+/** How the proxy treats a failed authorization for a port. */
 interface PortRefusal {
   /** The visitor reaches the port nevertheless if it is public, but without the rights of a credential. */
   readonly isIgnoredIfPublic: boolean;

@@ -38,7 +38,7 @@ export function VirtualLog({ count, label, keyOf, rowOf, firstId, onStart }: Vir
   log.setOptions(options);
   // oxlint-disable-next-line eslint/no-underscore-dangle -- what bindings for frameworks call is named so
   useLayoutEffect(() => log._didMount(), []);
-  // oxlint-disable-next-line eslint/no-underscore-dangle -- the same
+  // oxlint-disable-next-line eslint/no-underscore-dangle -- what bindings for frameworks call is named so
   useLayoutEffect(() => log._willUpdate());
   const wasEmpty = useRef(true);
   useEffect(() => {

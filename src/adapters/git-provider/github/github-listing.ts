@@ -43,7 +43,7 @@ const unclearStatuses: readonly number[] = [301, 302, 307, 308, 422];
 export async function readHead(
   api: GitHubApi, repository: string, last: HeadCommit | null, signal: AbortSignal,
 ): Promise<HeadCommit | null> {
-  // Without an earlier tag, the documented entity tag of a response that is only a commit id.
+  // If no tag is cached, uses the commit id: GitHub documents it as the tag of this response.
   const etag = typeof last?.commit === 'string' ? (last.etag ?? `"${last.commit}"`) : null;
   const { status, headers, text } = await api.send(
     {

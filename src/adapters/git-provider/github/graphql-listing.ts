@@ -46,7 +46,10 @@ type GraphqlRepository = NonNullable<z.infer<typeof GraphqlRepository>['reposito
 /** Levels of directories that one query lists. Deeper levels take another request. */
 const levels = 8;
 
-/** Builds the query for a repository, its head and the directory. All data is from one commit, even if somebody pushes meanwhile. */
+/**
+ * Builds the query for a repository, its head and the directory. All data is from one commit, even if somebody pushes meanwhile.
+ * A `directory` of null asks for no tree, an empty one for the root.
+ */
 function repositoryQuery(
   { owner, repo: name }: RepositoryName,
   directory: string | null,

@@ -56,7 +56,7 @@ export function isJson({ headers }: HttpResponse): boolean {
   return /^application\/(?:[\w.+-]+\+)?json\b/iu.test(headers.get('content-type') ?? '');
 }
 
-/** For requests that are about no project: a 403 means that the token is refused. */
+/** For requests that name no project. A 403 then means that GitLab refused the token. Other errors are thrown unchanged. */
 export function rethrowForbidden(error: unknown): never {
   throw error instanceof ErrorResponse && error.status === 403 ? unauthorized(error) : error;
 }

@@ -175,7 +175,10 @@ const foldersAtOnce = 16;
 // The size of a folder grows with its entries: this is some hundred thousand of them.
 const maxFolderBytes = 16 * 1024 * 1024;
 
-/** Throws `provider_failed` if a link among the objects leads out of the root. */
+/**
+ * Throws `provider_failed` if a link among the objects leads out of the root, something is not a regular file, or there are too many
+ * objects.
+ */
 async function refuseOutsideObjects({ root }: LocalRepository, objects: readonly string[], signal: AbortSignal): Promise<void> {
   const folders = [...objects];
   let entries = 0;

@@ -24,7 +24,7 @@ export interface StartOptions {
   readonly callTimeoutMs: number;
 }
 
-const takenMs = 10;
+const nameRetryMs = 10;
 
 /**
  * Creates a sandbox's container, or returns the one that another caller created meanwhile. Null if a container of somebody else has its
@@ -70,7 +70,7 @@ async function make(
     const found = await findByName(launch.id);
     if (found !== null) return isOwn(found, deployment, launch.id) ? found : null;
     if (!isTaken) throw new Refusal(explained('its container was removed while it was made'));
-    await sleep(takenMs);
+    await sleep(nameRetryMs);
     engine.closed.throwIfAborted();
   }
 }

@@ -48,6 +48,7 @@ export async function readLastLaunch(folder: string): Promise<LaunchRecord | nul
   const names = await readdir(folder).catch(ignoring('ENOENT', 'ENOTDIR'));
   if (names === null) return null;
   const number = Math.max(neverLaunched, ...names.map((name) => Number(/^(\d+)\.claim$/.exec(name)?.[1] ?? neverLaunched)));
+  // A sandbox that was never launched has no file. An empty claim is parsed as none.
   const claim = number === neverLaunched
     ? ''
     : await readFile(launchFile({ folder, number }, 'claim'), 'utf8').catch(ignoring('ENOENT', 'ENOTDIR'));

@@ -246,5 +246,6 @@ export const migrations: readonly string[] = [
   // A sandbox that a conversation started ends with the last conversation that uses it.
   `ALTER TABLE conversations ADD COLUMN ends_sandbox INTEGER NOT NULL DEFAULT 0;
   UPDATE conversations SET ends_sandbox = 1 WHERE sandbox_id IN (SELECT sandbox_id FROM conversations WHERE starts_sandbox = 1)`,
-  'ALTER TABLE events ADD COLUMN user_id TEXT', // Whose request an event is.
+  // Whose request an event is.
+  'ALTER TABLE events ADD COLUMN user_id TEXT',
 ];

@@ -109,7 +109,7 @@ export class Turn {
   async run(): Promise<void> {
     const { agent, begin, signal, sandbox } = this.#params;
     if (begin.kind === 'resumed') {
-      // Nothing is awaited before the agent works, so a request to cancel the turn reaches the agent.
+      // Do not await here: `cancel` has no effect before the agent works.
       this.#deps.conversationSandboxes.touch(sandbox);
     } else {
       if (!(await this.#begin(begin))) return agent.releaseOutput();
