@@ -46,8 +46,40 @@ const stalling = (count: number) => {
   return { content: ReadableStream.from(content()), stalled };
 };
 
+/** An endless content that calls `onPiece` with the number of each piece, and resolves `cancelled` if it is cancelled. */
+const endless = (onPiece: (number: number) => void) => {
+  const { promise: cancelled, resolve } = Promise.withResolvers<void>();
+  let number = 0;
+  const content = new ReadableStream<Uint8Array>({
+    pull: (sink) => {
+      sink.enqueue(new Uint8Array(256 * 1024));
+      onPiece(number += 1);
+    },
+    cancel: () => resolve(),
+  }, { highWaterMark: 0 });
+  return { content, cancelled };
+};
+
 export const fileBreakCases: readonly StageCase[] = [
   ...broken,
+  [
+    'cancels the content if its signal fires, whatever the write does at that moment',
+    async (stage) => {
+      const sandbox = await stage.begun('counts');
+      const files = filesOf(stage, sandbox);
+      const error = new Error('nobody waits any more');
+      for (const count of [1, 5, 20]) {
+        for (const options of [{}, { size: 30 * 256 * 1024 }]) {
+          const controller = new AbortController();
+          const { content, cancelled } = endless((number) => number === count && setImmediate(() => controller.abort(error)));
+          const what = `after ${count} pieces, ${JSON.stringify(options)}`;
+          await assertRejects(stage.runtime.files.write(sandbox.id, files.at('file'), content, options, controller.signal), error, what);
+          await withTimeout(`the content is cancelled ${what}`, cancelled);
+        }
+      }
+    },
+    'can share',
+  ],
   [
     'ends a write with stalled content if its signal fires, and keeps the old file',
     async (stage) => {

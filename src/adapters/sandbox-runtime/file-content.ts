@@ -1,13 +1,18 @@
 import { type Readable, Transform } from 'node:stream';
 import { Failure } from '../../domain/failure.ts';
 import type { FileEntry, FileType } from '../../domain/file-entry.ts';
-import { raceSignal } from '../../ports/abort-signals.ts';
+import { onAbort, raceSignal } from '../../ports/abort-signals.ts';
 import type { ByteRange } from '../../ports/sandbox-files.ts';
 import { nodeStreamOf, webStreamOf } from '../shared/node-streams.ts';
 
-/** Yields a content's chunks. Throws the signal's reason as soon as it fires, even while it waits for the next chunk. */
+/**
+ * Yields a content's chunks. When the signal fires, cancels the content, even if nobody reads it at that moment, and throws the signal's
+ * reason to the one who waits for the next chunk, or asks for it later.
+ */
 export async function* chunksUntil(content: ReadableStream<Uint8Array>, signal: AbortSignal): AsyncGenerator<Uint8Array, void> {
   const source = nodeStreamOf(content).on('error', () => {});
+  // Does not wait for the end of the cancellation, since a content that stalls may never end.
+  using _ = onAbort(signal, () => source.destroy());
   const chunks: AsyncIterator<Uint8Array> = source[Symbol.asyncIterator]();
   try {
     for (;;) {
@@ -16,7 +21,6 @@ export async function* chunksUntil(content: ReadableStream<Uint8Array>, signal: 
       yield value;
     }
   } finally {
-    // Does not wait for the end, since a content that stalls may never end.
     source.destroy();
   }
 }

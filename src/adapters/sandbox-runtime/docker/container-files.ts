@@ -13,7 +13,7 @@ import { rangeOf } from '../file-content.ts';
 import { refusedFiles } from '../sandbox-path.ts';
 import { type Engine, messageOf, statusOf, streamed, unavailable, unlessMissing, withSignal } from './engine.ts';
 import { readHead, tarOfOne } from './single-entry-tar.ts';
-import { inLargeParts } from './upload-content.ts';
+import { inLargeParts } from './upload-streams.ts';
 
 /** The entry at a path of a container. Links above the path are followed; the path itself is not. */
 export interface PathStat extends Pick<FileEntry, 'path' | 'type' | 'size' | 'mode' | 'modifiedAt'> {

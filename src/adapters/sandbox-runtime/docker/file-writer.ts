@@ -13,7 +13,7 @@ import { refusedFiles } from '../sandbox-path.ts';
 import { type ContainerFiles, diskFull, type Owner, type PathStat, root, unpackFailure } from './container-files.ts';
 import { type Engine, unavailable } from './engine.ts';
 import { tarOfOne } from './single-entry-tar.ts';
-import { begin, type Chunks, FastPart, ofSize } from './upload-content.ts';
+import { type Chunks, FastPart, ofSize, readStart } from './upload-streams.ts';
 
 /**
  * Runs a program of the image in a running container. With `input`, it reads its standard input. It must not leave processes behind that
@@ -50,20 +50,23 @@ export class FileWriter {
     this.#startProgram = startProgram;
   }
 
-  /** Writes a temporary file beside the path, and then renames it. Returns the file's owner. Null if a program created the file. */
+  /**
+   * Writes a temporary file beside the path, and then renames it. Returns the file's owner. Null if a program created the file. If it
+   * fails, a part of the content may be unread. `signal` must fire after the call, which cancels that part.
+   */
   async write(
     id: string, resolved: ResolvedPath, content: ReadableStream<Uint8Array>, { mode, size, check }: WriteOptions, signal: AbortSignal,
   ): Promise<Owner | null> {
     const { container, files, path, found } = resolved;
     if (found !== null) requireReplaceable(path, found.type);
     const [unpacked, written] = [temporaryBeside(path), temporaryBeside(path)];
-    const begun = await begin(chunksUntil(content, signal));
+    const start = await readStart(chunksUntil(content, signal));
     const owner = (await files.owner(container.Config.User)) ?? root;
     const bits = mode ?? (found?.type === 'file' ? found.mode : defaultMode);
-    const length = begun.size ?? size;
-    const all = length === undefined ? begun.all : ofSize(begun.all, length);
+    const length = start.size ?? size;
+    const all = length === undefined ? start.all : ofSize(start.all, length);
     try {
-      const isLarge = begun.size === null;
+      const isLarge = start.size === null;
       const rest = length === undefined ? all : await this.#unpack(id, resolved, unpacked, all, { length, bits, owner, isLarge }, signal);
       if (rest !== null) {
         const command = writeCommand(written, bits, rest === all ? null : unpacked);

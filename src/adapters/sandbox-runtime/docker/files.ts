@@ -97,7 +97,8 @@ export class DockerFiles implements SandboxFiles {
   async write(
     id: string, path: string, content: ReadableStream<Uint8Array>, options: WriteOptions, given: AbortSignal,
   ): Promise<FileEntry> {
-    const signal = this.#untilChange(id, given);
+    const over = new AbortController();
+    const signal = AbortSignal.any([this.#untilChange(id, given), over.signal]);
     try {
       return await withFailures(async () => {
         const resolved = await this.#resolve(id, sandboxPath(path, 'path'), true, signal);
@@ -110,6 +111,8 @@ export class DockerFiles implements SandboxFiles {
       });
     } finally {
       if (!content.locked) content.cancel().catch(() => {});
+      // Cancels a content of which only a part was read.
+      over.abort();
     }
   }
 

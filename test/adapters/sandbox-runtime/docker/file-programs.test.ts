@@ -114,4 +114,19 @@ describeWithDocker('An upload to a Docker container that is cancelled', () => {
     assert.ok(upload?.type === 'fulfilled' || typeof upload?.value.statusCode === 'number', String(upload?.value));
     assert.equal(await engine.ask(id, 'ls -A /workspace'), '');
   });
+
+  test('cancels its content if the engine fails while the content stalls', async () => {
+    const runtime = engine.open();
+    const { id } = await runtime.start(launchOf(shell('exec sleep 100000')), () => {}, neverAborts);
+    using uploads = vi.spyOn(Object.getPrototypeOf(engine.container(id)) as Docker.Container, 'putArchive');
+    uploads.mockRejectedValueOnce(new Error('the connection broke'));
+    const cancelled = Promise.withResolvers<void>();
+    const content = new ReadableStream<Uint8Array>({
+      start: (sink) => sink.enqueue(new Uint8Array(2 << 20)),
+      cancel: () => cancelled.resolve(),
+    });
+    await assert.rejects(runtime.files.write(id, '/workspace/file', content, { size: 1 << 30 }, neverAborts), (error) =>
+      isFailureOf(error, 'runtime_unavailable'));
+    await cancelled.promise;
+  });
 });

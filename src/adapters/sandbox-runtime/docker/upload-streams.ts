@@ -2,30 +2,28 @@ import { raceSignal } from '../../../ports/abort-signals.ts';
 import { readAheadBytes } from '../file-content.ts';
 import { refusedFiles } from '../sandbox-path.ts';
 
-export type Chunks = AsyncIterable<Uint8Array>;
+export type Chunks = AsyncGenerator<Uint8Array, void>;
 
 /**
- * Reads the start of a content into memory, up to the read-ahead limit. A short content is then complete, even if it arrives slowly. `size`
- * is the content's length, or null if only a part was read.
+ * Reads the start of a content into memory, up to the read-ahead limit. A short content is then complete, even if it arrives slowly. `all`
+ * yields the whole content. `size` is its length, or null if only a part was read.
  */
-export async function begin(content: Chunks): Promise<{ readonly all: Chunks; readonly size: number | null }> {
-  const iterator = content[Symbol.asyncIterator]();
-  const first: Uint8Array[] = [];
+export async function readStart(content: Chunks): Promise<{ readonly all: Chunks; readonly size: number | null }> {
+  const start: Uint8Array[] = [];
   let bytes = 0;
-  let isWhole = false;
-  while (!isWhole && bytes < readAheadBytes) {
-    const { done, value } = await iterator.next();
-    if (done === true) isWhole = true;
-    else {
-      first.push(value);
-      bytes += value.length;
-    }
+  while (bytes < readAheadBytes) {
+    const { done, value } = await content.next();
+    if (done === true) return { all: joined(start, []), size: bytes };
+    start.push(value);
+    bytes += value.length;
   }
-  const all = async function* all(): AsyncGenerator<Uint8Array, void> {
-    yield* first.splice(0);
-    if (!isWhole) yield* { [Symbol.asyncIterator]: () => iterator };
-  };
-  return { all: all(), size: isWhole ? bytes : null };
+  return { all: joined(start, content), size: null };
+}
+
+/** Keeps the start in memory only until it is read. */
+async function* joined(start: Uint8Array[], rest: AsyncIterable<Uint8Array> | readonly []): Chunks {
+  yield* start.splice(0);
+  yield* rest;
 }
 
 /** A content is fast if this many bytes arrive within this time. */
@@ -34,17 +32,17 @@ const fastMs = 1_000;
 
 /** Yields a content while it arrives fast. {@link rest} yields the remaining part. */
 export class FastPart {
-  readonly #chunks: AsyncIterator<Uint8Array>;
+  readonly #chunks: Chunks;
   #next: Promise<IteratorResult<Uint8Array>> | null = null;
   /** True if there is a rest. */
   isLate = false;
   bytes = 0;
 
   constructor(content: Chunks) {
-    this.#chunks = content[Symbol.asyncIterator]();
+    this.#chunks = content;
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void> {
+  async *[Symbol.asyncIterator](): Chunks {
     let late = AbortSignal.timeout(fastMs);
     try {
       for (let until = fastBytes; ; ) {
@@ -60,22 +58,20 @@ export class FastPart {
     } catch (error) {
       this.isLate = late.aborted && error === late.reason;
       if (!this.isLate) throw error;
-    } finally {
-      if (!this.isLate) await this.#chunks.return?.();
     }
   }
 
   /** Yields the remaining part. Must be called after the fast part has ended. */
-  async *rest(): AsyncGenerator<Uint8Array, void> {
+  async *rest(): Chunks {
     const next = await this.#next;
     if (next === null || next.done === true) return;
     yield next.value;
-    yield* { [Symbol.asyncIterator]: () => this.#chunks };
+    yield* this.#chunks;
   }
 }
 
 /** Yields the content. Throws `invalid_request` if its length is not `size`. */
-export async function* ofSize(content: Chunks, size: number): AsyncGenerator<Uint8Array, void> {
+export async function* ofSize(content: Chunks, size: number): Chunks {
   let bytes = 0;
   for await (const chunk of content) {
     bytes += chunk.length;
@@ -88,7 +84,7 @@ export async function* ofSize(content: Chunks, size: number): AsyncGenerator<Uin
 const partBytes = 1 << 20;
 
 /** Yields the content in large parts, since many small ones cost the engine more time. */
-export async function* inLargeParts(content: Chunks): AsyncGenerator<Uint8Array, void> {
+export async function* inLargeParts(content: AsyncIterable<Uint8Array>): Chunks {
   let chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of content) {
