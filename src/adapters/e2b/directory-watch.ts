@@ -24,14 +24,17 @@ type Entries = ReadonlyMap<string, FileEntry>;
 
 type EventType = 'EVENT_TYPE_CREATE' | 'EVENT_TYPE_WRITE' | 'EVENT_TYPE_REMOVE' | 'EVENT_TYPE_CHMOD';
 
-/** Yields the changes between two readings of a directory. A renamed file counts as removed and created, but not as written. */
+/**
+ * Yields the changes between two readings of a directory. A renamed file counts as removed and created, but not as written. An entry of
+ * another type is another entry.
+ */
 function* changesBetween(before: Entries, after: Entries): Generator<[string, EventType], void> {
-  const removed = [...before].filter(([path]) => !after.has(path));
+  const removed = [...before].filter(([path, { type }]) => after.get(path)?.type !== type);
   const contents = new Set(removed.map(([, entry]) => versionOf(entry)));
   for (const [path] of removed) yield [path, 'EVENT_TYPE_REMOVE'];
   for (const [path, entry] of after) {
     const earlier = before.get(path);
-    if (earlier === undefined) {
+    if (earlier?.type !== entry.type) {
       yield [path, 'EVENT_TYPE_CREATE'];
       if (entry.type === 'file' && entry.size > 0 && !contents.has(versionOf(entry))) yield [path, 'EVENT_TYPE_WRITE'];
     } else if (isWritten(earlier, entry)) yield [path, 'EVENT_TYPE_WRITE'];

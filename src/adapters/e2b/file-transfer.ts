@@ -4,7 +4,6 @@ import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { Busboy } from '@fastify/busboy';
 import { wholeFile } from '../../application/files/files.ts';
-import { isFailure } from '../../domain/failure.ts';
 import type { RequestContext } from '../http/request-context.ts';
 import { headerOf, requireWholeBody, takeBody } from '../http/request-input.ts';
 import { nodeStreamOf, webStreamOf } from '../shared/node-streams.ts';
@@ -44,20 +43,24 @@ export async function upload(call: ServiceCall, context: RequestContext, path: s
   requireWholeBody(context.request, 'gzip');
   const body = takeBody(context);
   const contentType = headerOf(context.request, 'content-type') ?? '';
-  if (contentType.startsWith('multipart/form-data')) {
-    return await writeForm(nodeStreamOf(body), contentType, (name, content) => write(path || name, webStreamOf(content)));
+  if (/^multipart\/form-data\b/i.test(contentType)) {
+    return await writeForm(nodeStreamOf(body), contentType, (name, content) => write(path || name, content));
   }
   const isCompressed = headerOf(context.request, 'content-encoding')?.toLowerCase() === 'gzip';
   if (!isCompressed) return [await write(path, body)];
   const plain = createGunzip();
-  const [file] = await Promise.all([write(path, webStreamOf(plain)), pipeline(nodeStreamOf(body), plain).catch(malformed)]);
-  return [file];
+  const [file, received] = await Promise.allSettled([
+    writeWhole(plain, (content) => write(path, content)), pipeline(nodeStreamOf(body), plain),
+  ]);
+  if (file.status === 'rejected') throw file.reason;
+  if (received.status === 'rejected') throw incompleteBody();
+  return [file.value];
 }
 
-type WriteFile = (name: string, content: Readable) => Promise<WrittenFile>;
-
 /** Writes the files of a form one after the other, as they arrive. The first error ends it. */
-async function writeForm(body: Readable, contentType: string, write: WriteFile): Promise<readonly WrittenFile[]> {
+async function writeForm(
+  body: Readable, contentType: string, write: (name: string, content: ReadableStream<Uint8Array>) => Promise<WrittenFile>,
+): Promise<readonly WrittenFile[]> {
   if (!/;\s*boundary=/i.test(contentType)) throw new ConnectError('invalid_argument', 'The form has no boundary.');
   const form = new Busboy({
     headers: { 'content-type': contentType }, preservePath: true,
@@ -65,34 +68,39 @@ async function writeForm(body: Readable, contentType: string, write: WriteFile):
   });
   const contents: Readable[] = [];
   const writes: Promise<WrittenFile>[] = [];
+  const errors: unknown[] = [];
   form.on('file', (_field, content, name: string | undefined) => {
-    const writing = write(name ?? '', content);
-    writing.catch((error: unknown) => form.destroy(error instanceof Error ? error : new Error('the file could not be written')));
-    // If the form breaks off, its unread files emit an error too.
-    content.on('error', () => {});
+    const writing = writeWhole(content, (stream) => write(name ?? '', stream));
+    writing.catch((error: unknown) => {
+      errors.push(error);
+      form.destroy();
+    });
     contents.push(content);
     writes.push(writing);
   });
-  try {
-    await pipeline(body, form);
-  } catch (error) {
-    // The form parser does not end the files that it has begun.
-    for (const content of contents) content.destroy(new Error('the form broke off', { cause: error }));
-    for (const { status, ...written } of await Promise.allSettled(writes)) {
-      if (status === 'rejected' && 'reason' in written && isKnown(written.reason)) throw written.reason;
-    }
-    malformed(error);
-  }
+  const isReceived = await pipeline(body, form).then(() => true, () => false);
+  // The form parser does not end the files that it has begun.
+  if (!isReceived) for (const content of contents) content.destroy(new Error('the form broke off'));
+  await Promise.allSettled(writes);
+  if (errors.length > 0) throw errors[0];
+  if (!isReceived) throw incompleteBody();
   if (writes.length === 0) throw new ConnectError('invalid_argument', 'The form has no file. Name its field `file`.');
   return await Promise.all(writes);
 }
 
-/** Reports a body that is incomplete or does not match its headers. */
-function malformed(error: unknown): never {
-  if (isKnown(error)) throw error;
-  throw new ConnectError('invalid_argument', 'The body is incomplete, or does not match its headers.');
+/** Writes a part of the body. If the content fails, and not the write itself, throws `invalid_argument`. */
+async function writeWhole(
+  content: Readable, write: (stream: ReadableStream<Uint8Array>) => Promise<WrittenFile>,
+): Promise<WrittenFile> {
+  const contentErrors: unknown[] = [];
+  content.on('error', (error) => contentErrors.push(error));
+  try {
+    return await write(webStreamOf(content));
+  } catch (error) {
+    throw contentErrors.includes(error) ? incompleteBody() : error;
+  }
 }
 
-function isKnown(error: unknown): boolean {
-  return isFailure(error) || error instanceof ConnectError;
+function incompleteBody(): ConnectError {
+  return new ConnectError('invalid_argument', 'The body is incomplete, or does not match its headers.');
 }

@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test, vi } from 'vitest';
 import { e2b } from '../../../src/adapters/e2b/index.ts';
@@ -35,6 +35,9 @@ async function watchWithHeldReadings() {
     release: held.resolve,
   };
 }
+
+const formOf = (content: string): string =>
+  `--x\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n${content}\r\n--x--\r\n`;
 
 describe("the files of E2B's clients", () => {
   test('lists the changes in a directory for clients without streams', async () => {
@@ -87,6 +90,22 @@ describe("the files of E2B's clients", () => {
       { name: 'old', type: 'EVENT_TYPE_REMOVE' }, { name: 'new', type: 'EVENT_TYPE_CREATE' },
       { name: 'other', type: 'EVENT_TYPE_CREATE' }, { name: 'other', type: 'EVENT_TYPE_WRITE' },
     ]);
+  });
+
+  test('reports an entry whose type changes as removed and created', async () => {
+    const door = await openDoor();
+    const call = filesystemOf(door);
+    const list = vi.spyOn(door.world.skep.files, 'list');
+    const show = (type: 'file' | 'directory', mode: number) => list.mockResolvedValueOnce({
+      items: [{ path: '/workspace/a', type, size: 0, mode, modifiedAt: 1000, target: null, owner: null }], next: null,
+    });
+    show('file', 0o644);
+    const { watcherId } = await call('CreateWatcher', { path: '/workspace' });
+    show('directory', 0o755);
+    const replaced = [{ name: 'a', type: 'EVENT_TYPE_REMOVE' }, { name: 'a', type: 'EVENT_TYPE_CREATE' }];
+    expect((await call('GetWatcherEvents', { watcherId }))['events']).toEqual(replaced);
+    show('file', 0o644);
+    expect((await call('GetWatcherEvents', { watcherId }))['events']).toEqual(replaced);
   });
 
   test('handles paths as E2B does: relative ones, missing ones, and those of a wrong type', async () => {
@@ -144,6 +163,25 @@ describe("the files of E2B's clients", () => {
     const { world, headers } = await openDoor();
     const answer = await fetch(`${world.url}/e2b/files?path=/a`, { method: 'POST', headers: { ...headers, ...contentHeaders }, body });
     expect(answer.status).toBe(400);
+  });
+
+  test.each([
+    ['a form', { 'Content-Type': 'multipart/form-data; boundary=x' }, formOf('b'.repeat(4 << 20))],
+    ['a form whose type has capitals', { 'Content-Type': 'Multipart/Form-Data; boundary=x' }, formOf('b')],
+    ['gzip', { 'Content-Encoding': 'gzip', 'Content-Type': 'application/octet-stream' }, new Uint8Array(gzipSync(randomBytes(1 << 20)))],
+  ])('logs an unexpected error of a write, and does not blame the body (%s)', async (_, contentHeaders, body) => {
+    const { world, headers } = await openDoor();
+    const bug = new TypeError('a bug');
+    const write = vi.spyOn(world.skep.files, 'write').mockImplementationOnce(async (_caller, _id, _path, content) => {
+      await content.getReader().read();
+      throw bug;
+    });
+    const send = () => fetch(`${world.url}/e2b/files?path=/a`, { method: 'POST', headers: { ...headers, ...contentHeaders }, body });
+    expect((await send()).status).toBe(500);
+    expect(world.lines).toContainEqual(expect.objectContaining({ error: bug }));
+    write.mockRestore();
+    expect((await send()).status).toBe(200);
+    expect((await (await fetch(`${world.url}/e2b/files?path=/a`, { headers })).text()).slice(0, 2)).not.toBe('--');
   });
 
   test('refuses two files of a form for one path', async () => {
