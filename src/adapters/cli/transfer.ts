@@ -38,13 +38,20 @@ export async function transfer({ url, headers }: SkepClient, { method, path, bod
   }
   const response = await promise;
   const { statusCode = 0 } = response;
-  const answer = new PassThrough();
-  // Who reads it later gets the error too.
-  answer.on('error', () => {}).on('close', () => response.destroy());
-  response.on('error', (error) => answer.destroy(connectionLost(undefined, error))).pipe(answer);
+  const answer = contentOf(response);
   if (statusCode >= 200 && statusCode < 300) return answer;
-  body?.destroy();
-  throw failureIn(statusCode, await text(answer));
+  // The upload ends last, since the end of the request also ends the response.
+  throw failureIn(statusCode, await text(answer).finally(() => body?.destroy()));
+}
+
+/** Returns the body of a response. It fails with `connection_lost` if the response breaks off. */
+function contentOf(response: IncomingMessage): Readable {
+  const content = new PassThrough();
+  content.on('close', () => response.destroy());
+  // An empty listener: without one, an error before the first read would end the process.
+  content.on('error', () => {});
+  response.on('error', (error) => content.destroy(connectionLost(undefined, error))).pipe(content);
+  return content;
 }
 
 /** Returns the failure of a request that got no response. */

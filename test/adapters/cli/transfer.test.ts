@@ -54,3 +54,18 @@ test('an upload whose source fails throws the error of the source', async () => 
   }
   expect((await upload(url, Readable.from(failing()))).failure).toBe(broken);
 });
+
+test('a refused upload throws the reason, also if it arrives later than the status', async () => {
+  const problem = JSON.stringify({ code: 'sandbox_not_found', detail: 'There is no sandbox sb.' });
+  const url = await serve((request, response) => {
+    response.writeHead(404, { 'Content-Type': 'application/problem+json' }).flushHeaders();
+    let bytes = 0;
+    request.on('data', (chunk: Uint8Array) => {
+      bytes += chunk.length;
+      if (bytes > 32 << 20) response.end(problem);
+    });
+  });
+  const body = Readable.from(endless());
+  expect((await upload(url, body)).failure).toMatchObject({ code: 'sandbox_not_found' });
+  expect(body.destroyed).toBe(true);
+});
