@@ -37,7 +37,7 @@ export function etagOf({ size, modifiedAt }: FileVersion): string {
  * Sets the status and headers of the response for a file. Returns the bytes to send. Throws `range_not_satisfiable`. Source: RFC 9110, 13
  * and 14.
  */
-export function chooseRange(request: Pick<IncomingMessage, 'headers'>, response: Response, file: FileEntry): ByteRange {
+export function prepareFileResponse(request: Pick<IncomingMessage, 'headers'>, response: Response, file: FileEntry): ByteRange {
   const etag = etagOf(file);
   const lastModified = new Date(file.modifiedAt).toUTCString();
   response.set({ 'ETag': etag, 'Last-Modified': lastModified, 'Accept-Ranges': 'bytes' });

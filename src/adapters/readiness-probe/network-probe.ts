@@ -34,13 +34,13 @@ type Attempt = (url: URL, withinMs: number, signal: AbortSignal) => Promise<Prob
 
 /** Succeeds if a GET of the path returns 2xx or 3xx. Does not follow redirects. */
 function askHttp(path: string): Attempt {
-  return (url, withinMs, unwanted) => {
+  return (url, withinMs, signal) => {
     const { promise, resolve } = Promise.withResolvers<ProbeMiss | null>();
     const { request } = url.protocol === 'https:' ? https : http;
-    const signal = AbortSignal.any([unwanted, AbortSignal.timeout(withinMs)]);
+    const ends = AbortSignal.any([signal, AbortSignal.timeout(withinMs)]);
     try {
       // Uses a new connection: a kept one could lead to a program that has ended.
-      request(url, { path, agent: false, signal })
+      request(url, { path, agent: false, signal: ends })
         .on('response', (response) => {
           const { statusCode: status = 0 } = response;
           resolve(status >= 200 && status < 400 ? null : { kind: 'answered', status });
@@ -59,12 +59,12 @@ function askHttp(path: string): Attempt {
 const keptOpenMs = 100;
 
 /** Succeeds if the program accepts a connection and then keeps it open or sends data. */
-async function askTcp(...[url, withinMs, unwanted]: Parameters<Attempt>): ReturnType<Attempt> {
+async function askTcp(...[url, withinMs, signal]: Parameters<Attempt>): ReturnType<Attempt> {
   const { promise, resolve } = Promise.withResolvers<ProbeMiss | null>();
-  const signal = AbortSignal.any([unwanted, AbortSignal.timeout(withinMs)]);
+  const ends = AbortSignal.any([signal, AbortSignal.timeout(withinMs)]);
   let held: NodeJS.Timeout | undefined;
   const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80);
-  const socket = connect({ host: url.hostname.replace(/^\[(.*)\]$/, '$1'), port, signal })
+  const socket = connect({ host: url.hostname.replace(/^\[(.*)\]$/, '$1'), port, signal: ends })
     .on('connect', () => (held = setTimeout(resolve, Math.min(keptOpenMs, withinMs / 2), null)))
     .on('data', () => resolve(null))
     .on('end', () => resolve(closedUnanswered))

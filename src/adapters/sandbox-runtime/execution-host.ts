@@ -59,8 +59,8 @@ export interface ExecutionHost {
    */
   keptFiles(sandboxId: string, executionId: string, signal: AbortSignal): AsyncIterable<KeptFile>;
   /**
-   * Kills all processes of the execution and removes its folder. If that is not possible now, adds an empty file `removed` to its folder
-   * `kept`, which hides it, and does the rest when the sandbox runs again. Idempotent.
+   * Kills all processes of the execution and removes its folder. If that is not possible now, writes an empty file `removed` into its
+   * folder `kept`. It hides the execution until the sandbox runs again and the rest can be removed. Idempotent.
    */
   remove(sandboxId: string, executionId: string): Promise<void>;
 }

@@ -3,7 +3,9 @@ import { posix } from 'node:path';
 import { z } from 'zod';
 import { type FileEntry, fileTypes } from '../../../domain/file-entry.ts';
 import { flag, text, timestamp, toTimestamp, wholeNumber } from '../common-schemas.ts';
-import { chooseRange, conditionsOf, etagOf, fileHeaders, partHeaders, rangeHeaders, validators, writeConditions } from '../file-ranges.ts';
+import {
+  conditionsOf, etagOf, fileHeaders, partHeaders, prepareFileResponse, rangeHeaders, validators, writeConditions,
+} from '../file-ranges.ts';
 import { byteStream, noContent, operation, StreamedBody } from '../operation.ts';
 import { pageQuery, pageSchema, readPage } from '../page-token.ts';
 import type { RequestContext } from '../request-context.ts';
@@ -66,7 +68,7 @@ const read = operation('get', files, {
   handle: async (context, { params, query }): Promise<StreamedBody> => {
     const { skep, principal, request, response } = context;
     const ends = context.openTransfer();
-    const choose = (file: FileEntry) => chooseRange(request, response, file);
+    const choose = (file: FileEntry) => prepareFileResponse(request, response, file);
     const { content } = await skep.files.read(principal, params.id, query.path, choose, ends);
     return new StreamedBody(content, ends);
   },

@@ -36,7 +36,7 @@ const beginMs = 5_000;
 /** How long an execution may take to begin. Longer than a step of the sandbox waits for it. */
 const beginLimitMs = 20_000;
 
-const closed = (): Failure => unavailable({ code: 'closed' }, undefined, 1);
+const closedFailure = (): Failure => unavailable({ code: 'closed' }, undefined, 1);
 
 /** Runs commands in the containers of sandboxes. The image only needs `/bin/sh`. */
 export class ContainerCommands {
@@ -107,11 +107,12 @@ export class ContainerCommands {
     id: string, request: ExecutionRequest, signal: AbortSignal, start: Start, unreached = (error: unknown): unknown => error,
   ): Promise<HostExecution> {
     signal.throwIfAborted();
-    if (this.#isClosing) throw closed();
+    if (this.#isClosing) throw closedFailure();
     const workingDir = request.workingDir === undefined ? null : sandboxPath(request.workingDir, 'workingDir');
     const begin = async (): Promise<HostExecution> => {
       const unrunnable = whyUnrunnable(request);
       const container = await this.#runningContainer(id, signal).catch((error: unknown) => Promise.reject(unreached(error)));
+      // Checked after the sandbox, so "not running" wins over "cannot run".
       if (unrunnable !== null) return refusedExecution(126, unrunnable);
       // What an earlier process left, for example git in the same work tree, ends before the first command begins.
       await this.#clear(container);
@@ -128,6 +129,7 @@ export class ContainerCommands {
     try {
       const execution = await start();
       if ('refusal' in execution) {
+        // A stopped container looks like a refusal, so look first.
         await this.#runningContainer(id, this.#engine.closed);
         return refusedBy(execution.refusal);
       }
@@ -137,12 +139,13 @@ export class ContainerCommands {
       }
       if (this.#isClosing) {
         await execution.leave();
-        throw closed();
+        throw closedFailure();
       }
       return execution;
     } catch (error) {
       if (statusOf(error) !== 404 && statusOf(error) !== 409) throw error;
       await this.#runningContainer(id, this.#engine.closed);
+      // The engine refused the exec, but the container runs: it was restarted meanwhile.
       throw new Failure('sandbox_not_running', { id, status: 'restarting' });
     }
   }

@@ -23,7 +23,7 @@ export interface PathStat extends Pick<FileEntry, 'path' | 'type' | 'size' | 'mo
 
 export interface OpenedPath {
   readonly entry: FileEntry;
-  /** Begins with the content, if it is a file. It must be destroyed. */
+  /** The rest of the archive after the header. For a file, its content comes first. The caller must destroy it. */
   readonly content: Readable;
 }
 

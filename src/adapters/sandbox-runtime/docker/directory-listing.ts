@@ -38,8 +38,8 @@ type ListingRecord =
   | { readonly kind: 'end' };
 
 /**
- * Yields the entries by relative paths. Null if the container does not run, or its image does not have the programs. The entries fail with
- * `runtime_unavailable` if some are missing.
+ * Returns the entries, with relative paths, or null if the container does not run or lacks the programs. Reading them throws
+ * `runtime_unavailable` if the list is incomplete.
  */
 export async function entriesByProgram(
   start: StartProgram, id: string, directory: string, depth: number, signal: AbortSignal,

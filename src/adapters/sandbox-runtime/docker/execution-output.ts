@@ -1,5 +1,6 @@
 import { type Duplex, PassThrough } from 'node:stream';
 import { parseBeginning, type Leader } from './shell-scripts.ts';
+import { createFrameReader } from './stream-frames.ts';
 
 /** How many unread bytes of an output are buffered, about as many as in a pipe. If one buffer is full, both outputs are paused. */
 const heldBytes = 64 * 1024;
@@ -18,27 +19,27 @@ export class ExecutionOutput {
   /** Called each time that the output is paused, which makes the command wait. */
   onHeld: () => void = () => {};
   readonly #socket: Duplex;
-  readonly #begun = Promise.withResolvers<Beginning>();
+  readonly #result = Promise.withResolvers<Beginning>();
   /** The leading process. If the connection ended before the command began: the message that the engine sent instead. */
-  readonly begun = this.#begun.promise;
+  readonly begun = this.#result.promise;
   /** The start of the standard output until its first line is complete. Then null. */
-  #beginning: Buffer | null = Buffer.alloc(0);
+  #firstLine: Buffer | null = Buffer.alloc(0);
   #isReleased = false;
 
   /** A terminal's output has no frames, and all of it is standard output. */
   constructor(socket: Duplex, isTerminal: boolean) {
     this.#socket = socket;
-    const give = (stream: 'stdout' | 'stderr', content: Buffer): void => {
-      if (stream === 'stderr') this.#give(this.stderr, content);
-      else if (this.#beginning === null) this.#give(this.stdout, content);
-      else this.#begin(Buffer.concat([this.#beginning, content]));
+    const receive = (stream: 'stdout' | 'stderr', content: Buffer): void => {
+      if (stream === 'stderr') this.#write(this.stderr, content);
+      else if (this.#firstLine === null) this.#write(this.stdout, content);
+      else this.#readFirstLine(Buffer.concat([this.#firstLine, content]));
     };
-    const read = isTerminal ? (chunk: Buffer) => give('stdout', chunk) : createFrameReader(give);
+    const read = isTerminal ? (chunk: Buffer) => receive('stdout', chunk) : createFrameReader(receive);
     socket.on('data', (chunk: Buffer) => {
       read(chunk);
       if (!this.#isFull() || this.#isReleased) return;
       // Nobody can read before the command has begun, so nothing is paused until then.
-      if (this.#beginning !== null) {
+      if (this.#firstLine !== null) {
         if (this.stderr.writableLength > releasedBytes) this.refuse();
         return;
       }
@@ -46,7 +47,7 @@ export class ExecutionOutput {
       this.onHeld();
     });
     socket.once('close', () => {
-      this.#begun.resolve({ refusal: this.#beginning?.toString().trim() ?? '' });
+      this.#result.resolve({ refusal: this.#firstLine?.toString().trim() ?? '' });
       for (const output of [this.stdout, this.stderr]) output.end();
     });
     for (const output of [this.stdout, this.stderr]) output.on('drain', () => this.#isFull() || socket.resume());
@@ -57,7 +58,7 @@ export class ExecutionOutput {
 
   /** Ends the connection to an execution that does not begin as Skep's scripts do. */
   refuse(): void {
-    this.#begun.resolve({ refusal: 'its /bin/sh does not run commands' });
+    this.#result.resolve({ refusal: 'its /bin/sh does not run commands' });
     this.#socket.destroy();
   }
 
@@ -79,56 +80,23 @@ export class ExecutionOutput {
     return this.stdout.writableNeedDrain || this.stderr.writableNeedDrain;
   }
 
-  #give(output: PassThrough, content: Buffer): void {
+  #write(output: PassThrough, content: Buffer): void {
     if (output.writableEnded) return;
     if (this.#isReleased && output.writableLength > releasedBytes) output.end();
     else output.write(content);
   }
 
   /** The first line of the standard output names the leader. */
-  #begin(beginning: Buffer): void {
-    const lineEnd = beginning.indexOf('\n');
-    const leader = lineEnd < 0 ? null : parseBeginning(beginning.toString('latin1', 0, lineEnd).trimEnd());
+  #readFirstLine(start: Buffer): void {
+    const lineEnd = start.indexOf('\n');
+    const leader = lineEnd < 0 ? null : parseBeginning(start.toString('latin1', 0, lineEnd).trimEnd());
     if (leader === null) {
-      this.#beginning = beginning.subarray(0, beginningBytes);
-      if (beginning.length > beginningBytes) this.refuse();
+      this.#firstLine = start.subarray(0, beginningBytes);
+      if (start.length > beginningBytes) this.refuse();
       return;
     }
-    this.#give(this.stdout, beginning.subarray(lineEnd + 1));
-    this.#beginning = null;
-    this.#begun.resolve(leader);
+    this.#write(this.stdout, start.subarray(lineEnd + 1));
+    this.#firstLine = null;
+    this.#result.resolve(leader);
   }
-}
-
-const headerBytes = 8;
-
-/**
- * Decodes the engine's stream of an execution or a log. Each frame has one byte for the output (2 is the standard error), three zero bytes,
- * the length in four bytes, and the content. Passes the content on in the pieces in which it arrives, each with the number of missing bytes
- * of its frame.
- */
-export function createFrameReader(
-  onContent: (stream: 'stdout' | 'stderr', content: Buffer, toCome: number) => void,
-): (chunk: Buffer) => void {
-  let header = Buffer.alloc(0);
-  let missing = 0;
-  let stream: 'stdout' | 'stderr' = 'stdout';
-  return (chunk) => {
-    for (let rest = chunk; rest.length > 0; ) {
-      if (missing > 0) {
-        const content = rest.subarray(0, missing);
-        rest = rest.subarray(content.length);
-        missing -= content.length;
-        onContent(stream, content, missing);
-        continue;
-      }
-      const wanted = headerBytes - header.length;
-      header = Buffer.concat([header, rest.subarray(0, wanted)]);
-      rest = rest.subarray(wanted);
-      if (header.length < headerBytes) continue;
-      stream = header[0] === 2 ? 'stderr' : 'stdout';
-      missing = header.readUInt32BE(4);
-      header = Buffer.alloc(0);
-    }
-  };
 }

@@ -139,7 +139,7 @@ export class OwnExecution implements HostExecution {
   async leave(): Promise<void> {
     const { engine, container } = this.#started;
     const found = this.#outlives ? null : await engine.inspect(container.Id).catch(() => null);
-    // A command may have turned out to be durable meanwhile.
+    // `outlive` may have been called while we waited for the inspect.
     if (found?.State.Running === true && !found.State.Paused && !this.#outlives) await this.kill().catch(() => {});
     this.#givenUp.abort(new Error('the runtime is closed'));
     this.#end(null);

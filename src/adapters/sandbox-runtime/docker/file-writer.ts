@@ -37,7 +37,7 @@ export function fileOf(found: PathStat | null): PathStat | null {
 const defaultMode = 0o644;
 /** A shell's exit code if the image does not have the program. */
 const missingProgram = 127;
-/** The engine's exit code if the connection broke. A shell's, too, but then the shell says why. */
+/** The exit code for a lost connection. A shell also returns 126, but then it prints a message. */
 const brokenConnection = 126;
 
 export class FileWriter {

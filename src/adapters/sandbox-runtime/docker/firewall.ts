@@ -5,7 +5,7 @@ import type Docker from 'dockerode';
 import { outputTail } from '../../../domain/output-tail.ts';
 import { type Engine, messageOf, removeContainer, statusOf, tryStart, unlessMissing } from './engine.ts';
 import { engineStartedAt } from './engine-info.ts';
-import { createFrameReader } from './execution-output.ts';
+import { createFrameReader } from './stream-frames.ts';
 import { labels } from './labels.ts';
 import { tarOfOne } from './single-entry-tar.ts';
 

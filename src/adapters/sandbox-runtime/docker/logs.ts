@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { LogRequest } from '../../../ports/sandbox-runtime.ts';
 import { streamOf } from '../../shared/node-streams.ts';
 import { type Engine, findContainer, streamed, unavailable, whyUnreachable } from './engine.ts';
-import { createFrameReader } from './execution-output.ts';
+import { createFrameReader } from './stream-frames.ts';
 
 /** Reads the log of a sandbox's container. The engine keeps it in entries: each is a line, or a part of a long line. */
 export async function readLog(

@@ -3,7 +3,7 @@ import { raceSignal } from '../../../ports/abort-signals.ts';
 import type { HostExecution } from '../execution-host.ts';
 import { maxCertainCode } from '../execution-reader.ts';
 import type { OwnExecution } from './execution.ts';
-import { type MarkedOutput, splitAtMarks } from './shell-output.ts';
+import { type MarkedOutput, splitAtMarks } from './marked-output.ts';
 
 /** How long a shell waits for its next command. */
 const waitMs = 60_000;

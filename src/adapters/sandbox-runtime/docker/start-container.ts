@@ -41,9 +41,9 @@ export async function createContainer(
   try {
     const network = await networks.choose(isolation.network);
     signal.throwIfAborted();
-    return await make(options, launch, image, network).catch(async (error: unknown) => {
+    return await createByName(options, launch, image, network).catch(async (error: unknown) => {
       if (!isGone(error)) throw error;
-      return make(options, launch, image, (await networks.next(isolation.network, [])) ?? network);
+      return createByName(options, launch, image, (await networks.next(isolation.network, [])) ?? network);
     });
   } catch (error) {
     const message = engineMessage(error);
@@ -53,7 +53,7 @@ export async function createContainer(
 }
 
 /** The engine reserves a name a moment before its container can be found. So the second caller may have to wait for the container. */
-async function make(
+async function createByName(
   { engine, publishAddress, callTimeoutMs }: StartOptions, launch: SandboxLaunch, image: string, network: string,
 ): Promise<Docker.ContainerInspectInfo | null> {
   const { docker, deployment, call, findByName } = engine;

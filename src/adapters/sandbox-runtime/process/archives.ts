@@ -7,7 +7,7 @@ import { quotedName, refusedFiles } from '../sandbox-path.ts';
 import { bytesOf, type TarEntry, type TarName, textOf, throughLink } from '../tar.ts';
 import { chunkBytes, Directories, isNotDirectory, joinBytes, newFile, NotDirectory, readOnly, refuseLong } from './directories.ts';
 
-const gone = (error: unknown): null => (isNotDirectory(error) ? null : ignoring('ENOENT')(error));
+const nullIfGone = (error: unknown): null => (isNotDirectory(error) ? null : ignoring('ENOENT')(error));
 
 type Tar = AsyncGenerator<Uint8Array, void>;
 
@@ -16,19 +16,19 @@ type Tar = AsyncGenerator<Uint8Array, void>;
  * is removed meanwhile. Names are bytes, because they need not be UTF-8.
  */
 export async function* packTree(path: string | Buffer, name: Buffer): Tar {
-  const found = await lstat(path).catch(refuseLong).catch(gone);
+  const found = await lstat(path).catch(refuseLong).catch(nullIfGone);
   if (found?.isDirectory() === true) {
-    const names = await readdir(path, 'buffer').catch(gone);
+    const names = await readdir(path, 'buffer').catch(nullIfGone);
     if (names === null) return;
     yield* tarEntry({ ...metaOf(found), name: joinBytes(name, Buffer.alloc(0)), type: 'directory' });
     for (const inner of names.toSorted((a, b) => Buffer.compare(a, b))) {
       yield* packTree(joinBytes(path, inner), joinBytes(name, inner));
     }
   } else if (found?.isSymbolicLink() === true) {
-    const linkname = await readlink(path, 'buffer').catch(gone);
+    const linkname = await readlink(path, 'buffer').catch(nullIfGone);
     if (linkname !== null) yield* tarEntry({ ...metaOf(found), name, type: 'symlink', linkname });
   } else if (found?.isFile() === true) {
-    await using handle = await open(path, readOnly).catch(gone);
+    await using handle = await open(path, readOnly).catch(nullIfGone);
     const file = await handle?.stat();
     if (handle === null || file?.isFile() !== true) return;
     yield* tarEntry({ ...metaOf(file), name, type: 'file', size: file.size }, contentOf(handle, file.size));
@@ -73,7 +73,7 @@ export async function unpackBelow(root: string | Buffer, entries: AsyncIterable<
         const path = directories.path(entry.parts);
         if (entry.kind === 'file') await writeFile(folder, path, entry);
         else if (entry.kind === 'symlink') await writeLink(path, entry);
-        else await addName(path, entry, directories);
+        else await writeHardLink(path, entry, directories);
       } catch (error) {
         const code = errorCode(error) ?? '';
         throw entryErrors.has(code) ? refusedFiles('archive', `${quotedName(textOf(entry.parts))} can't be made there (${code})`) : error;
@@ -125,7 +125,7 @@ async function writeLink(path: Buffer, { target, modifiedAt }: Entry<'symlink'>)
   await lutimes(path, modifiedAt, modifiedAt).catch(ignoring('ENOENT'));
 }
 
-async function addName(path: Buffer, { parts, target }: Entry<'hardlink'>, directories: Directories): Promise<void> {
+async function writeHardLink(path: Buffer, { parts, target }: Entry<'hardlink'>, directories: Directories): Promise<void> {
   await enter(directories, target.slice(0, -1), false);
   // A hard link to itself exists already.
   if (parts.join('/') === target.join('/')) return;
@@ -138,7 +138,7 @@ async function createOrReplace<T>(path: Buffer, make: () => Promise<T>): Promise
     try {
       return await make();
     } catch (error) {
-      ignoring('EEXIST')(error);
+      if (errorCode(error) !== 'EEXIST') throw error;
       await unlink(path).catch(ignoring('ENOENT'));
     }
   }

@@ -66,18 +66,19 @@ const limitMs = 10_000;
 /** Stops all processes, also those that are forked meanwhile. Returns when none is running. */
 export async function freezeAll(table: ProcessTable, lineage: Lineage): Promise<void> {
   const lookUp = createMemberLookup(table, lineage);
-  const asked = new Set<string>();
-  // A process in the kernel stops before it runs on. It may stay in the kernel until it is continued: a parent waits there for a child that
-  // was stopped between fork and exec. The leader never does, and its state decides whether the sandbox is frozen.
-  const isAboutToStop = (process: ProcessEntry): boolean =>
-    process.uninterruptible && asked.has(identityOf(process)) && process.pid !== lineage.leader?.pid;
+  const signalled = new Set<string>();
+  // A process that waits in the kernel (state D) stops only when it leaves the kernel, and a parent waits there for a child that was
+  // stopped between fork and exec. If we sent it SIGSTOP, it counts as stopped. The leader is an exception: it never waits like that, and
+  // its state decides whether the sandbox is frozen.
+  const willStopLater = (process: ProcessEntry): boolean =>
+    process.uninterruptible && signalled.has(identityOf(process)) && process.pid !== lineage.leader?.pid;
   await repeatUntilZero(async () => {
     await signalLeadersGroup(table, lineage, 'SIGSTOP');
     const members = await lookUp();
-    const loose = members.filter((process) => !process.isStopped && !isAboutToStop(process));
-    signalWithGroups(table, loose, members, 'SIGSTOP');
-    for (const process of loose) asked.add(identityOf(process));
-    return loose.length;
+    const running = members.filter((process) => !process.isStopped && !willStopLater(process));
+    signalWithGroups(table, running, members, 'SIGSTOP');
+    for (const process of running) signalled.add(identityOf(process));
+    return running.length;
   });
 }
 

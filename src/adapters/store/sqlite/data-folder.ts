@@ -43,7 +43,10 @@ export function dataFolderAt(dataDir: string): DataFolder {
 // More than a small write of the store needs.
 const probeBytes = 256 * 1024;
 
-/** Throws `unusable` if the folder can't be created or written. To find out, writes a file there or in the parent, and removes it. */
+/**
+ * Throws `StoreRefused` (`unusable`) if the folder can't be created or written. To find out, writes a file there or in the parent, and
+ * removes it.
+ */
 export function requireWritable(dataDir: string): void {
   const { path } = dataFolderAt(dataDir);
   try {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { splitAtMarks } from '../../../../src/adapters/sandbox-runtime/docker/shell-output.ts';
+import { splitAtMarks } from '../../../../src/adapters/sandbox-runtime/docker/marked-output.ts';
 
 const mark = '\u001eabc-def';
 
