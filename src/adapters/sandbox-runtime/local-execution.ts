@@ -115,7 +115,7 @@ export class LocalExecution {
     for await (const chunk of source) {
       target.append(chunk);
       this.#onOutput(chunk.length);
-      await target.room();
+      await target.untilWriterMayContinue();
     }
   }
 }

@@ -22,7 +22,7 @@ export class OutputBuffer implements KeptOutput {
   #isReleased = false;
   #changed = Promise.withResolvers<void>();
   /** The positions of the readers that hold the writer. */
-  readonly #holding = new Set<{ at: number }>();
+  readonly #blockingReaders = new Set<{ at: number }>();
 
   /** Keeps at least this many bytes. */
   constructor(limitBytes: number) {
@@ -71,8 +71,8 @@ export class OutputBuffer implements KeptOutput {
   }
 
   /** Waits until no reader that holds the writer is too far behind. */
-  async room(): Promise<void> {
-    while (!this.#isReleased && [...this.#holding].some(({ at }) => this.#end - at > maxBehindBytes)) await this.#changed.promise;
+  async untilWriterMayContinue(): Promise<void> {
+    while (!this.#isReleased && [...this.#blockingReaders].some(({ at }) => this.#end - at > maxBehindBytes)) await this.#changed.promise;
   }
 
   /** From now on, no reader holds the writer. */
@@ -95,7 +95,7 @@ export class OutputBuffer implements KeptOutput {
       reader.at += bytes;
       if (hold) this.#wake();
     };
-    if (hold && follow) this.#holding.add(reader);
+    if (hold && follow) this.#blockingReaders.add(reader);
     try {
       while (reader.at < until) {
         if (reader.at < this.oldest) {
@@ -116,7 +116,7 @@ export class OutputBuffer implements KeptOutput {
         else await raceSignal(this.#changed.promise, signal);
       }
     } finally {
-      this.#holding.delete(reader);
+      this.#blockingReaders.delete(reader);
       this.#wake();
     }
   }

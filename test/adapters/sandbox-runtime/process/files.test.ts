@@ -7,6 +7,7 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { afterEach, beforeEach, describe, test } from 'vitest';
+import { tarEnd, tarEntry } from '../../../../src/adapters/shared/packed-tar.ts';
 import { isFailureOf } from '../../../../src/domain/failure.ts';
 import { neverAborts } from '../../../../src/ports/abort-signals.ts';
 import type { SandboxLaunch, SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
@@ -230,21 +231,8 @@ test('names and targets that are not UTF-8 are in an archive as they are, and co
 function bigFile(name: string, size: number, content: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> {
   return ReadableStream.from(
     (async function* (): AsyncGenerator<Uint8Array> {
-      yield headerOf(name, size);
-      yield* content;
-      yield Buffer.alloc(1024);
+      yield* tarEntry({ name, size }, content);
+      yield tarEnd;
     })(),
   );
-}
-
-function headerOf(name: string, size: number): Buffer {
-  const header = Buffer.alloc(512);
-  header.write(name, 0);
-  header.write('000644 \0', 100);
-  header.write(`${size.toString(8).padStart(11, '0')} `, 124);
-  header.write('00000000000 ', 136);
-  header.write('        0', 148);
-  header.write('ustar\x0000', 257);
-  header.write(`${header.reduce((sum, byte) => sum + byte, 0).toString(8).padStart(6, '0')}\0 `, 148);
-  return header;
 }
