@@ -22,7 +22,7 @@ async function assertTrue(stage: SandboxRuntimeStage, launch: SandboxLaunch): Pr
   await countsOn(launch.id);
 }
 
-const pairs: readonly StageCase[] = calls.flatMap((first) =>
+const overlappingPairs: readonly StageCase[] = calls.flatMap((first) =>
   calls.map((second): StageCase => [
     `ends in the state of one of both calls if ${first} and ${second} overlap`,
     async (stage) => {
@@ -39,7 +39,8 @@ const pairs: readonly StageCase[] = calls.flatMap((first) =>
   ]),
 );
 
-export const overlapCases: readonly StageCase[] = [
+/** Calls for one sandbox that a runtime must make one after another. */
+export const callOverlapCases: readonly StageCase[] = [
   [
     'runs the command once if a sandbox is started eight times at once',
     async ({ start, launch, runs, countsOn }) => {
@@ -50,6 +51,21 @@ export const overlapCases: readonly StageCase[] = [
       assert.equal(await runs(sandbox.id), 1);
     },
   ],
+  [
+    'runs the command once if a stopped sandbox is resumed eight times at once',
+    async ({ runtime, begun, resume, runs, countsOn }) => {
+      const sandbox = await begun('counts');
+      await runtime.stop(sandbox.id);
+      await Promise.all(Array.from({ length: 8 }, () => resume(sandbox)));
+      await countsOn(sandbox.id);
+      assert.equal(await runs(sandbox.id), 2);
+    },
+  ],
+  ...overlappingPairs,
+];
+
+/** Calls that overlap while processes start or end, also those of another runtime. */
+export const processOverlapCases: readonly StageCase[] = [
   [
     'runs the command once if two runtimes start or resume a sandbox at once',
     async ({ runtime, open, launch, runs, countsOn }) => {
@@ -67,17 +83,6 @@ export const overlapCases: readonly StageCase[] = [
       }
     },
   ],
-  [
-    'runs the command once if a stopped sandbox is resumed eight times at once',
-    async ({ runtime, begun, resume, runs, countsOn }) => {
-      const sandbox = await begun('counts');
-      await runtime.stop(sandbox.id);
-      await Promise.all(Array.from({ length: 8 }, () => resume(sandbox)));
-      await countsOn(sandbox.id);
-      assert.equal(await runs(sandbox.id), 2);
-    },
-  ],
-  ...pairs,
   [
     'can freeze a sandbox while it starts',
     async (stage) => {

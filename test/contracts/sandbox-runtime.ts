@@ -8,7 +8,7 @@ import { sandboxFileCases } from './sandbox-files.ts';
 import { fileCases } from './sandbox-runtime-files.ts';
 import { stageCases, type SandboxRuntimeHarness, type SandboxRuntimeTraits } from './sandbox-runtime-harness.ts';
 import { logCases } from './sandbox-runtime-logs.ts';
-import { overlapCases } from './sandbox-runtime-overlaps.ts';
+import { callOverlapCases, processOverlapCases } from './sandbox-runtime-overlaps.ts';
 import { pauseCases } from './sandbox-runtime-pauses.ts';
 import { startCases } from './sandbox-runtime-start.ts';
 import { survivalCases } from './sandbox-runtime-survival.ts';
@@ -16,7 +16,7 @@ import { survivalCases } from './sandbox-runtime-survival.ts';
 /** The cases that depend on how a runtime finds, holds and ends processes. */
 export const processCases = [
   ...pauseCases,
-  ...overlapCases,
+  ...processOverlapCases,
   ...survivalCases,
   ...eventCases,
   ...executionEndCases,
@@ -31,6 +31,7 @@ export function sandboxRuntimeContract(
 ): ContractCase[] {
   const cases = [
     ...startCases,
+    ...callOverlapCases,
     ...processCases,
     ...executeCases,
     ...fileCases,

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { Failure } from '../../../src/domain/failure.ts';
 import { stageCases } from '../../contracts/sandbox-runtime-harness.ts';
+import { callOverlapCases } from '../../contracts/sandbox-runtime-overlaps.ts';
 import { processCases, sandboxRuntimeContract } from '../../contracts/sandbox-runtime.ts';
 import { createRuntimeHarness, type RuntimeChange, runtimeTraits } from './contract-harness.ts';
 
@@ -30,7 +31,8 @@ const refusingFreeze = (refuses: () => boolean): RuntimeChange => (runtime) => {
 describe('Sandbox runtime contract: in memory, refusing every second freeze', () => {
   let freezes = 0;
   const refusesSecond = refusingFreeze(() => (freezes += 1) % 2 === 1);
-  for (const { name, run } of stageCases(() => createRuntimeHarness(refusesSecond), runtimeTraits, processCases)) test(name, run);
+  const cases = stageCases(() => createRuntimeHarness(refusesSecond), runtimeTraits, [...callOverlapCases, ...processCases]);
+  for (const { name, run } of cases) test(name, run);
 });
 
 test('the sandbox runtime contract fails for a runtime that refuses every freeze', async () => {
