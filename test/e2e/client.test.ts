@@ -1,6 +1,8 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { exitOnOutputError } from '../../src/adapters/cli/console.ts';
+import { main } from '../../src/composition/executable/program.ts';
 import { acpAgentCommand } from '../doubles/acp-agent/start.ts';
 import { acpScript } from '../doubles/acp-agent/steps.ts';
 import { createClient, object } from '../support/client.ts';
@@ -47,6 +49,33 @@ function runWith(apiKey: string, ...args: readonly string[]) {
     sees: async (words: string): Promise<void> => void (await until(() => shown, (all) => all.includes(words), 60_000)),
     exitCode: async () => (await exited)[0],
   };
+}
+
+/**
+ * Runs the program in this process. A process for each error would take half a second of CPU time. Not for commands that follow something:
+ * they would handle the signals of this process.
+ */
+async function runHere(args: readonly string[], settings: Readonly<Record<string, string>>) {
+  const printed = { stdout: '', stderr: '' };
+  for (const [name, value] of Object.entries({ SKEP_API_KEY: '', ...settings })) vi.stubEnv(name, value);
+  const outputs = (['stdout', 'stderr'] as const).map((name) =>
+    vi.spyOn(process[name], 'write').mockImplementation((text) => {
+      printed[name] += String(text);
+      return true;
+    }));
+  try {
+    return { code: await main(['node', 'skep', ...args]), ...printed };
+  } finally {
+    for (const output of outputs) output.mockRestore();
+    for (const stream of [process.stdout, process.stderr]) stream.off('error', exitOnOutputError);
+    vi.unstubAllEnvs();
+  }
+}
+
+/** Asserts that the program failed with this message, and showed no stack. */
+function expectError({ code, stdout, stderr }: Awaited<ReturnType<typeof runSkep>>, words: RegExp): void {
+  expect([code, stdout + stderr]).toEqual([1, expect.stringMatching(words)]);
+  expect(stderr).not.toMatch(/^ +at /m);
 }
 
 const idIn = (text: string, kind: 'conversation' | 'sandbox'): string => new RegExp(`${kind} ([a-z0-9-]+)`).exec(text)?.[1] ?? '';
@@ -172,32 +201,29 @@ describe('The command line client', () => {
   });
 
   test('reports each error with its reason', async () => {
-    const failing = async (args: readonly string[], words: RegExp, other: Record<string, string> = env) => {
-      const { code, stdout, stderr } = await runSkep(args, other);
-      expect([code, stdout + stderr]).toEqual([1, expect.stringMatching(words)]);
-      expect(stderr).not.toMatch(/^ +at /m);
-    };
+    const failing = async (args: readonly string[], words: RegExp, other = env) => expectError(await runHere(args, other), words);
+    const failingProcess = async (args: readonly string[], words: RegExp) => expectError(await runSkep(args, env), words);
     const before = await runSkep(['conversations', '--json'], env);
-    await failing(['chat', '--spec', 'plain', '--once', '--message', 'hello'], /The spec plain names no agent.*--spec: coder/);
+    await failingProcess(['chat', '--spec', 'plain', '--once', '--message', 'hello'], /The spec plain names no agent.*--spec: coder/);
     expect(await runSkep(['conversations', '--json'], env)).toEqual(before);
     await failing(['chat', '--spec', 'none', '--once', '--message', 'hello'], /the spec: There is no sandbox spec "none"/);
     await failing(['chat', 'acme/none', '--once', '--message', 'hello'], /acme\/none/);
     await failing(['chat', 'acme/shop', '--conversation', 'conv-1', '--once'], /Leave out a repository with --conversation/);
     await failing(['chat', '--conversation', 'conv-1', '--branch', 'x', '--spec', 'plain', '--title', 'x', '--permissions', 'deny'],
       /Leave out --branch, --spec, --title, --permissions with --conversation/);
-    await failing(['conversations', 'follow', 'conv-none'], /no conversation "conv-none"/);
+    await failingProcess(['conversations', 'follow', 'conv-none'], /no conversation "conv-none"/);
     await failing(['sandboxes', 'resume', 'sb-none'], /no sandbox "sb-none"/);
     for (const patch of [['--patch'], ['--file', 'a']]) await failing(['changes', 'conv-1', '--json', ...patch], /a patch is not JSON/);
     await failing(['sandboxes', 'delete', ''], /^skep: the id: must not be empty$/m);
     await failing(['exec', '', '--', 'ls'], /^skep: the id: must not be empty$/m);
-    await failing(['logs', 'sb-none', ''], /^skep: the execution: must not be empty$/m);
+    await failingProcess(['logs', 'sb-none', ''], /^skep: the execution: must not be empty$/m);
     await failing(['sandboxes', '--url', 'ftp://x'], /^skep: url: must be an http or https address, but is "ftp:\/\/x"$/m);
-    await failing(['logs', 'sb-none'], /no sandbox "sb-none"/);
+    await failingProcess(['logs', 'sb-none'], /no sandbox "sb-none"/);
     await failing(['logs', 'sb-none', '--tail', 'all'], /--tail.*Expected a whole number/);
     await failing(['sandboxes'], /SKEP_API_KEY/, { SKEP_PUBLIC_URL: server.url });
-    await failing(['sandboxes', 'strat'], /unknown command 'strat'[^]*Usage: skep sandboxes .*command/);
+    await failingProcess(['sandboxes', 'strat'], /unknown command 'strat'[^]*Usage: skep sandboxes .*command/);
     await failing(['sandboxes'], /line feed/, { ...env, SKEP_API_KEY: 'one\ntwo' });
     await failing(['sandboxes'], /API key/, { ...env, SKEP_API_KEY: 'another-key-of-nobody' });
-    await failing(['sandboxes', 'follow', '--url', 'http://127.0.0.1:1'], /No Skep server answers at http:\/\/127\.0\.0\.1:1/);
+    await failingProcess(['sandboxes', 'follow', '--url', 'http://127.0.0.1:1'], /No Skep server answers at http:\/\/127\.0\.0\.1:1/);
   });
 });
