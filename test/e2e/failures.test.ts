@@ -40,7 +40,7 @@ beforeAll(async () => {
   server = await startServer({
     config,
     dataDir: join(folder, 'data'),
-    env: { SKEP_API_KEY: key, SKEP_LOCAL_GIT_ROOT: root, SKEP_GIT_TIMEOUT: '500ms', PATH: `${programs}:${process.env['PATH'] ?? ''}` },
+    env: { SKEP_API_KEY: key, SKEP_LOCAL_GIT_ROOT: root, SKEP_GIT_TIMEOUT: '2s', PATH: `${programs}:${process.env['PATH'] ?? ''}` },
   });
   call = createClient(server.url, key);
   published = createOpenApiChecker((await call('GET', '/openapi.json')).body);
@@ -109,15 +109,10 @@ describe('A failure of the executable has its status and its code', () => {
   });
 
   test('rate_limited: too many wrong keys', async () => {
-    const own = await startServer({ env: { SKEP_API_KEY: key } });
-    try {
-      const guess = createClient(own.url, 'a-wrong-guess');
-      const answer = await until(() => guess('GET', '/api/v1/sandboxes/search'), ({ status }) => status !== 401);
-      published.check('GET', '/api/v1/sandboxes/search', answer);
-      expect([...codeOf(answer), answer.headers.get('retry-after')]).toEqual([429, 'rate_limited', expect.stringMatching(/^\d+$/)]);
-    } finally {
-      await own.close();
-    }
+    // Requests with the valid key, as those of the other tests, are not limited.
+    const guess = createClient(server.url, 'a-wrong-guess');
+    const answer = await until(() => ask('GET', '/api/v1/sandboxes/search', undefined, {}, guess), ({ status }) => status !== 401);
+    expect([...codeOf(answer), answer.headers.get('retry-after')]).toEqual([429, 'rate_limited', expect.stringMatching(/^\d+$/)]);
   });
 
   test('runtime_unavailable: the folder of the sandboxes is missing, and a pause succeeds after its return', async () => {
