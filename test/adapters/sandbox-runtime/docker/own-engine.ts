@@ -4,7 +4,8 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import Docker from 'dockerode';
-import { images } from '../../../support/docker.ts';
+import { describe } from 'vitest';
+import { describeWithDocker, images } from '../../../support/docker.ts';
 import { until } from '../../../support/until.ts';
 import { isAlive, kill, livingProcesses, thaw } from './processes.ts';
 import { unlessRequired } from './required.ts';
@@ -28,8 +29,20 @@ export interface OwnEngine {
 
 const startMs = 60_000;
 
-/** Why there can be none here; null where there can. Where `SKEP_REQUIRE_DOCKER=1` asks for it, there has to be one. */
-export async function whyNoOwnEngine(): Promise<string | null> {
+const absent = await whyNoOwnEngine();
+
+/**
+ * Runs a suite with the real engine, which also starts engines of its own. Skips it with a warning if there can be none, or throws if
+ * `SKEP_REQUIRE_DOCKER=1`.
+ */
+export function describeWithOwnEngine(name: string, suite: () => void): void {
+  if (absent !== null) console.warn(`SKIPPED ${name}: ${absent}.`);
+  describeWithDocker(name, () => {
+    describe.skipIf(absent !== null)('with a private engine', suite);
+  });
+}
+
+async function whyNoOwnEngine(): Promise<string | null> {
   if (process.getuid?.() !== 0) return unlessRequired('only root can run an engine of its own');
   const isThere = await run('sh', ['-c', 'command -v dockerd && unshare --net ip link']).then(() => true, () => false);
   return unlessRequired(isThere ? null : 'this machine has no dockerd or ip, or no network namespaces');
