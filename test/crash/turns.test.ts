@@ -71,7 +71,7 @@ async function eventsOf(path: string): Promise<Json[]> {
 
 /** Answers the permission requests that no policy answers, until the turn of the message has ended. */
 async function untilEnd(path: string, messageId: string): Promise<void> {
-  for (let after = 0; ; await pause(10)) {
+  for (let after = 0; ; await pause(50)) {
     for (const { id, kind, data } of items(await ask('GET', `${path}/events?after=${after}`)) as unknown as ApiEvent[]) {
       after = id;
       if (kind === 'permission_requested') await ask('POST', `${path}/permissions/${String(data['permission_id'])}`, { option_id: 'yes' });
