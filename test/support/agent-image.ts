@@ -1,9 +1,6 @@
-import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
-import { GenericContainer } from 'testcontainers';
-import { librariesOf, nodeBinary } from '../server-image/build.ts';
-import { images } from './docker.ts';
+import { addNode, addNodeLibraries, buildImage } from './build-image.ts';
 
 const scripted = join(import.meta.dirname, '../doubles/acp-agent');
 
@@ -12,38 +9,25 @@ export function scriptedAgentCommand(options: object): string[] {
   return ['node', '/opt/acp-agent/main.ts', JSON.stringify(options)];
 }
 
-/**
- * Builds an image with the OpenCode binary and a user `agent` with a home folder. Returns the image's name. Images are not deleted: the
- * engine would also delete layers on which the build of another image continues.
- */
+/** Builds an image with the OpenCode binary and a user `agent` with a home folder. Returns the image's name. */
 export async function buildOpenCodeImage(binary: string): Promise<string> {
-  return await build('opencode', 'COPY opencode /usr/local/bin/opencode', async (context) => {
+  return await build('opencode', async (context) => {
     await cp(binary, join(context, 'opencode'), { dereference: true });
+    return 'COPY opencode /usr/local/bin/opencode';
   });
 }
 
 /** Builds an image with the scripted agent and the Node binary of the tests. */
 export async function buildScriptedImage(): Promise<string> {
-  const node = await nodeBinary();
-  const libraries = await librariesOf(node);
-  const copies = libraries.map((path, index) => `COPY library-${index} ${path}`).join('\n');
-  return await build('scripted', `COPY node /usr/local/bin/node\n${copies}\nRUN ldconfig\nCOPY acp-agent /opt/acp-agent`, async (context) => {
-    await cp(node, join(context, 'node'));
+  return await build('scripted', async (context) => {
     await cp(scripted, join(context, 'acp-agent'), { recursive: true });
-    await Promise.all(libraries.map((path, index) => cp(path, join(context, `library-${index}`), { dereference: true })));
+    return [await addNode(context), await addNodeLibraries(context), 'COPY acp-agent /opt/acp-agent'].join('\n');
   });
 }
 
-async function build(agent: string, steps: string, fill: (context: string) => Promise<void>): Promise<string> {
+async function build(agent: string, fill: (context: string) => Promise<string>): Promise<string> {
   const name = `skep-test/agent-${agent}`;
-  const context = await mkdtemp(join(tmpdir(), 'skep-agent-image-'));
-  try {
-    await fill(context);
-    const user = 'RUN useradd --create-home --uid 1000 agent && install --directory --owner=agent /workspace';
-    await writeFile(join(context, 'Dockerfile'), `FROM ${images.debian}\n${user}\n${steps}\nUSER agent\n`);
-    await GenericContainer.fromDockerfile(context).build(name, { deleteOnExit: false });
-  } finally {
-    await rm(context, { recursive: true, force: true });
-  }
+  const user = 'RUN useradd --create-home --uid 1000 agent && install --directory --owner=agent /workspace';
+  await buildImage(name, async (context) => [user, await fill(context), 'USER agent'].join('\n'));
   return name;
 }
