@@ -90,7 +90,7 @@ export function dashboardLoads(opened: () => { readonly scene: Scene; readonly s
     await using page = await scene.page('overview');
     await page.getByRole('navigation').first().waitFor();
     await page.keyboard.press('Control+k');
-    await page.getByRole('option', { name: 'Upgrade the payment library' }).waitFor();
+    await page.getByRole('option').getByText('Conversation', { exact: true }).first().waitFor();
     const held = Promise.withResolvers<void>();
     await page.route(/title__contains/, async (route) => (await held.promise, await route.continue()));
     await page.keyboard.type(seeded.sandbox.id);
