@@ -12,7 +12,7 @@ const withoutProcesses = [
 ];
 
 /** Slow files. They begin first, so that no worker is still busy with one when the others have finished. */
-const isLong = ({ moduleId }: TestSpecification): boolean => /\.contract\.|crash|\.model\.|server-image/.test(moduleId);
+const isLong = ({ moduleId }: TestSpecification): boolean => /\.contract\.|crash|\.model\.|server-image|dashboard/.test(moduleId);
 
 /** Slow files come first. They mostly wait, so files without processes come next and use the cores meanwhile. */
 const rank = (file: TestSpecification): number => (isLong(file) ? 0 : file.project.config.isolate ? 2 : 1);

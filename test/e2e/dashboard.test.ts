@@ -210,8 +210,9 @@ describeWithChromium('The dashboard in a browser', () => {
   });
 
   test.each([
-    { colorScheme: 'light', width: 1280 }, { colorScheme: 'light', width: 640 }, { colorScheme: 'dark', width: 320 },
-  ] as const)('has no serious axe violation and no overflow on any page: $colorScheme, $width px', async ({ colorScheme, width }) => {
+    // The styles change at 800 and 1120 pixels, so axe checks one of the two narrow widths.
+    { colorScheme: 'light', widths: [640, 1280] }, { colorScheme: 'dark', widths: [320] },
+  ] as const)('has no serious axe violation and no overflow on any page: $colorScheme, $widths px', async ({ colorScheme, widths }) => {
     const { id } = seeded.sandbox;
     const talk = `conversations/${seeded.conversation.id}`;
     const places = [
@@ -219,13 +220,16 @@ describeWithChromium('The dashboard in a browser', () => {
       `sandboxes/${id}`, `sandboxes/${id}?tab=logs`, `sandboxes/${id}?tab=files`, `sandboxes/${id}?tab=ports`, `sandboxes/${id}?tab=terminal`,
       'microagents', 'microagents/acme%2Fshop?file=.skep%2Fmicroagents%2Fdeploy.md', 'specs', 'keys', 'settings', 'nothing',
     ];
-    const { page, context } = await scene.open('overview', { colorScheme, viewport: { width, height: 720 }, reducedMotion: 'reduce' });
+    const { page, context } = await scene.open('overview', { colorScheme, reducedMotion: 'reduce' });
+    await page.evaluate(axe.source);
     for (const place of places) {
       await page.goto(`${scene.url}/#/${place}`);
       await page.getByRole('heading', { level: 1 }).waitFor();
       await page.locator('.loading').first().waitFor({ state: 'detached' });
-      expect(await page.evaluate('document.documentElement.scrollWidth'), place).toBeLessThanOrEqual(width);
-      await page.evaluate(axe.source);
+      for (const width of widths) {
+        await page.setViewportSize({ width, height: 720 });
+        expect(await page.evaluate('document.documentElement.scrollWidth'), place).toBeLessThanOrEqual(width);
+      }
       const found = await page.evaluate('axe.run({ resultTypes: ["violations"] }).then(({ violations }) => violations.map(({ id, impact, nodes }) => ({ id, impact, html: nodes.map(({ html }) => html) })))');
       const serious = (found as readonly { readonly impact: string }[]).filter(({ impact }) => impact === 'serious' || impact === 'critical');
       expect(serious, place).toEqual([]);
