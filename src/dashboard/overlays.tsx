@@ -61,7 +61,7 @@ const shortcutHelp = [
 
 export function Help() {
   return (
-    <Dialog title="Help" onClose={close}>
+    <Dialog title="Help" closedby="any" onClose={close}>
       <h2>Help</h2>
       <Facts facts={shortcutHelp} />
       <p class="dim">This page uses only the HTTP API. <a href="docs">API reference</a></p>
@@ -139,7 +139,7 @@ export function Palette() {
   };
   const move = (step: number) => setChosen((chosen + step + shown.length) % Math.max(1, shown.length));
   return (
-    <Dialog title={paletteTitle} onClose={close} class="palette">
+    <Dialog title={paletteTitle} closedby="any" onClose={close} class="palette">
       <input autofocus value={query} placeholder={paletteTitle} aria-label={paletteTitle}
         role="combobox" aria-expanded="true" aria-controls="commands" aria-activedescendant={`command-${chosen}`}
         onInput={(event) => {

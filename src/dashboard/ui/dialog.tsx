@@ -8,22 +8,20 @@ import { useAction } from './actions.tsx';
 
 interface DialogProps {
   readonly title: string;
+  /** `any`: a press outside closes it, too. Only for a dialog with nothing that could be lost. */
+  readonly closedby?: 'any';
   readonly onClose: () => void;
   readonly class?: string;
   readonly children: ComponentChildren;
 }
 
-/**
- * A modal dialog. The browser keeps the focus in it and closes it on Escape. A press outside closes it, but the end of a selection there
- * does not.
- */
+/** A modal dialog. The browser keeps the focus in it and closes it on Escape. */
 export function Dialog({ title, onClose, children, ...rest }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
   // Opened before the next event, so the next key goes to the dialog.
   useLayoutEffect(() => element.current?.showModal(), []);
-  const onMouseDown = (event: Event) => event.target === element.current && onClose();
   return (
-    <dialog ref={element} {...rest} aria-label={title} onClose={onClose} onMouseDown={onMouseDown}>
+    <dialog ref={element} {...rest} aria-label={title} onClose={onClose}>
       <div class="dialog">{children}</div>
     </dialog>
   );
@@ -91,5 +89,5 @@ export function AskedQuestion() {
   useEffect(() => () => void (question.value = null), [route.value.path.join('/')]);
   if (question.value === null) return null;
   const { text, ...props } = question.value;
-  return <FormDialog {...props} isDangerous onClose={() => (question.value = null)}><p>{text}</p></FormDialog>;
+  return <FormDialog {...props} isDangerous closedby="any" onClose={() => (question.value = null)}><p>{text}</p></FormDialog>;
 }
