@@ -15,10 +15,10 @@ const groups = [fileCases, dateCases, contentCases, repositoryCases, remoteCases
 /** One case of each kind of request, for a host of which only the addresses differ. */
 export const addressCases = [...groups.flatMap((cases) => cases.slice(0, 1)), ...remoteCases.slice(1)];
 
-/** The cases for an adapter that reads listings in a second way, and one case of each other kind of request. */
+/** The cases for an adapter that finds and lists repositories in a second way, and one case of each other kind of request. */
 export const listingCases = [
-  ...fileCases, ...dateCases, ...hostCases, ...secretCases, ...remoteCases,
-  ...[contentCases, repositoryCases, pullRequestCases, listCases].flatMap((cases) => cases.slice(0, 1)),
+  ...fileCases, ...dateCases, ...repositoryCases, ...hostCases, ...secretCases, ...remoteCases,
+  ...[contentCases, pullRequestCases, listCases].flatMap((cases) => cases.slice(0, 1)),
 ];
 
 /**

@@ -10,7 +10,7 @@ const enterpriseServer = () => createGitHubHarness({ token: doubleToken, prefix:
 
 describe.each([
   ['GitHub with a token', gitProviderContract(withToken)],
-  // Listings are then read by REST instead of GraphQL. Everything else is the same.
+  // Repositories are then found and listed by REST instead of GraphQL. Everything else is the same.
   ['GitHub without a credential', stageCases(withoutCredential, listingCases)],
   // Only the URLs differ there.
   ['GitHub Enterprise Server', stageCases(enterpriseServer, addressCases)],
