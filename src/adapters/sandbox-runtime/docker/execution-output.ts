@@ -19,9 +19,9 @@ export class ExecutionOutput {
   /** Called each time that the output is paused, which makes the command wait. */
   onHeld: () => void = () => {};
   readonly #socket: Duplex;
-  readonly #result = Promise.withResolvers<Beginning>();
+  readonly #beginning = Promise.withResolvers<Beginning>();
   /** The leading process. If the connection ended before the command began: the message that the engine sent instead. */
-  readonly begun = this.#result.promise;
+  readonly begun = this.#beginning.promise;
   /** The start of the standard output until its first line is complete. Then null. */
   #firstLine: Buffer | null = Buffer.alloc(0);
   #isReleased = false;
@@ -47,7 +47,7 @@ export class ExecutionOutput {
       this.onHeld();
     });
     socket.once('close', () => {
-      this.#result.resolve({ refusal: this.#firstLine?.toString().trim() ?? '' });
+      this.#beginning.resolve({ refusal: this.#firstLine?.toString().trim() ?? '' });
       for (const output of [this.stdout, this.stderr]) output.end();
     });
     for (const output of [this.stdout, this.stderr]) output.on('drain', () => this.#isFull() || socket.resume());
@@ -58,7 +58,7 @@ export class ExecutionOutput {
 
   /** Ends the connection to an execution that does not begin as Skep's scripts do. */
   refuse(): void {
-    this.#result.resolve({ refusal: 'its /bin/sh does not run commands' });
+    this.#beginning.resolve({ refusal: 'its /bin/sh does not run commands' });
     this.#socket.destroy();
   }
 
@@ -97,6 +97,6 @@ export class ExecutionOutput {
     }
     this.#write(this.stdout, start.subarray(lineEnd + 1));
     this.#firstLine = null;
-    this.#result.resolve(leader);
+    this.#beginning.resolve(leader);
   }
 }

@@ -109,7 +109,7 @@ export class Turn {
   async run(): Promise<void> {
     const { agent, begin, signal, sandbox } = this.#params;
     if (begin.kind === 'resumed') {
-      // Do not await here: `cancel` has no effect before the agent works.
+      // Do not await here: a request to cancel the turn would not reach the agent, since it does not work for this process yet.
       this.#deps.conversationSandboxes.touch(sandbox);
     } else {
       if (!(await this.#begin(begin))) return agent.releaseOutput();
