@@ -138,8 +138,8 @@ describeWithDocker('A Docker sandbox', () => {
       const gateway = await ask(one.id, "ip route | sed -n 's/^default via \\([0-9.]*\\).*/\\1/p'");
       /** Asks at each address and port. Returns one answer for each of them. */
       const asked = async (id: string, addresses: readonly string[], ports: readonly (string | number)[]): Promise<readonly string[]> => {
-        const one = "printf 'GET / HTTP/1.0\\r\\n\\r\\n' | nc -w 3 $address $port 2>&1 | tail -n 1";
-        const each = `for address in ${addresses.join(' ')}; do for port in ${ports.join(' ')}; do echo "$(${one})"; done; done`;
+        const request = "printf 'GET / HTTP/1.0\\r\\n\\r\\n' | nc -w 3 $address $port 2>&1 | tail -n 1";
+        const each = `for address in ${addresses.join(' ')}; do for port in ${ports.join(' ')}; do echo "$(${request})"; done; done`;
         return (await ask(id, each)).split('\n');
       };
       const refused = expect.stringMatching(/Connection refused/);
