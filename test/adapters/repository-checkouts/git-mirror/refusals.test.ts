@@ -49,13 +49,13 @@ describe('A checkout from a git host', () => {
 
   test.each([null, 'main'])('shows the message of an error packet, without the credential, for branch %s', async (branch) => {
     const scene = await createScene();
-    const line = `ERR Access denied to ${token}.\n`;
+    const line = `ERR Access denied to ${token}, ${token.slice(0, 3)}\u001b[31m${token.slice(3)}.\n`;
     scene.host.interceptor = (_request, response) => {
       response.writeHead(200, advertisement).end((line.length + 4).toString(16).padStart(4, '0') + line);
       return true;
     };
     const failure = await failureOf(scene.mirror().checkOut({ ...scene.request, branch }, noProgress, neverAborts));
-    expect(failure).toMatch(/^provider_failed: .*Access denied to \*\*\*\./u);
+    expect(failure).toMatch(/^provider_failed: .*Access denied to \*\*\*, \*\*\*\./u);
   });
 
   test('fails with `provider_failed` if the port is closed', async () => {
