@@ -97,6 +97,8 @@ async function writeWhole(
   try {
     return await write(webStreamOf(content));
   } catch (error) {
+    // The write may have refused the content unread. Then nobody else would end it, and the body would wait for ever.
+    content.destroy();
     throw contentErrors.includes(error) ? incompleteBody() : error;
   }
 }
