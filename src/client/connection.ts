@@ -160,8 +160,8 @@ export class Connection {
       if (status === 204 || status === 304 || (ok && body === null)) return isStream ? response : undefined;
       const limited = body === null ? response : new Response(withSilenceLimit(body, watch, silenceMs), response);
       // Skep's only page is its reference. Another one is from a login in front of the server, or from another server.
-      const type = headers.get('Content-Type') ?? '';
-      if (!ok || (type.startsWith('text/html') && !address.endsWith('/docs'))) throw await failureOf(limited);
+      const type = headers.get('Content-Type')?.toLowerCase() ?? '';
+      if (!ok || (type.startsWith('text/html') && address !== `${this.url}/docs`)) throw await failureOf(limited);
       return !isStream && type.includes('json') ? await limited.json() : limited;
     } catch (error) {
       input.signal?.throwIfAborted();

@@ -101,8 +101,9 @@ describe('a request with a temporary failure', () => {
 
 test('a page with a good status, as of a login in front of the server, is a failure of requests and event streams', async () => {
   const { skep, relay } = await behindRelay();
-  relay.mishap = () => ({ kind: 'answer', status: 200, headers: { 'Content-Type': 'text/html' }, body: '<h1>Log in</h1>' });
-  for (const send of [() => skep.request('GET /api/v1/me'), () => skep.sandboxes.start(), () => skep.events().next()]) {
+  relay.mishap = () => ({ kind: 'answer', status: 200, headers: { 'Content-Type': 'Text/HTML' }, body: '<h1>Log in</h1>' });
+  const named = () => skep.request('GET /api/v1/app-conversations/{id}', { path: { id: 'docs' } });
+  for (const send of [() => skep.request('GET /api/v1/me'), () => skep.sandboxes.start(), () => skep.events().next(), named]) {
     expect(await failureOf(send())).toMatchObject({ code: 'unexpected_answer', status: 200 });
   }
 });
