@@ -34,6 +34,10 @@ export function useResource<T>(load: Load<T>, deps: readonly unknown[], isReleva
     if (!isDue.current) setRound((last) => last + 1);
   }, []);
   useEffect(() => {
+    // Otherwise a failure of the earlier `deps` would look like one of the load that begins now.
+    setState((last) => (last.error === null ? last : { ...last, error: null }));
+  }, deps);
+  useEffect(() => {
     const abort = (loading.current = new AbortController());
     isDue.current = false;
     const end = (next: (last: ResourceState<T>) => ResourceState<T>) => {

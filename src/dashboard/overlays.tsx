@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals';
 import { useLayoutEffect, useState } from 'preact/hooks';
 import { readableName, shownTitle } from './format.ts';
-import { useDebounced, useResource } from './live-resources.ts';
+import { type Resource, useDebounced, useResource } from './live-resources.ts';
 import { navigate, places } from './route.ts';
 import { canChange, currentSession, logOut } from './session.ts';
 import { Facts, isComposing } from './ui/controls.tsx';
@@ -102,7 +102,7 @@ interface Found {
 const nothingFound: Found = { query: '', commands: [] };
 
 /** Finds conversations whose title contains the text, and sandboxes whose id does, among the newest. */
-function useFound(query: string): Found {
+function useFound(query: string): Found & Pick<Resource<Found>, 'error'> {
   const { client } = currentSession();
   const found = useResource(async (signal): Promise<Found> => {
     const conversations = await client.request('GET /api/v1/app-conversations', {
@@ -120,7 +120,7 @@ function useFound(query: string): Found {
     }
     return { query, commands };
   }, [query]);
-  return found.data ?? nothingFound;
+  return { ...(found.data ?? nothingFound), error: found.error };
 }
 
 /** The command palette: opens any page and runs any command by its name. */
@@ -162,7 +162,7 @@ export function Palette() {
           </li>
         ))}
       </ul>
-      {shown.length === 0 && <p class="dim">{isFound ? 'Nothing matches' : 'Searching …'}</p>}
+      {shown.length === 0 && <p class="dim">{isFound ? 'Nothing matches' : found.error?.message ?? 'Searching …'}</p>}
     </Dialog>
   );
 }

@@ -56,6 +56,25 @@ export function dashboardLoads(opened: () => { readonly scene: Scene; readonly s
     await page.getByRole('cell', { name: 'broken' }).waitFor();
   });
 
+  test('does not show an earlier failure as that of filters that are being loaded', async () => {
+    const { scene } = opened();
+    await using page = await scene.page('sandboxes');
+    await page.locator('tbody tr').first().waitFor();
+    await page.route(/sandboxes\/search/, (route) => route.fulfill(problem));
+    const failed = page.waitForResponse(/sandboxes\/search/);
+    const sandbox = await scene.client.sandboxes.start({ spec: 'web' });
+    await (await failed).finished();
+    await page.unroute(/sandboxes\/search/);
+    const held = Promise.withResolvers<void>();
+    await page.route(/status__eq/, async (route) => (await held.promise, await route.continue()));
+    await page.getByLabel('Status').selectOption('Error');
+    await page.locator('table[aria-busy=true]').waitFor();
+    expect(await page.getByText('Not now.').count()).toBe(0);
+    held.resolve();
+    await page.locator('table[aria-busy=false]').waitFor();
+    await sandbox.delete();
+  });
+
   test('shows why a sandbox can’t be started, and its files and ports not be shown, while the specs can’t be read', async () => {
     const { scene, seeded } = opened();
     await using page = await scene.page('overview');
@@ -100,6 +119,33 @@ export function dashboardLoads(opened: () => { readonly scene: Scene; readonly s
     await page.getByRole('option', { name: seeded.sandbox.id }).waitFor();
     await page.keyboard.press('Enter');
     await page.waitForURL(new RegExp(`${seeded.sandbox.id}$`));
+  });
+
+  test('the palette says why it finds nothing', async () => {
+    await using page = await opened().scene.page('overview');
+    await page.getByRole('navigation').first().waitFor();
+    await page.route(/title__contains/, (route) => route.fulfill(problem));
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('no such text');
+    await page.getByText('Not now.').waitFor();
+  });
+
+  test('an action that fails after its page was left is reported', async () => {
+    const { scene, seeded } = opened();
+    await using page = await scene.page('sandboxes');
+    await page.getByRole('link', { name: seeded.sandbox.id }).click();
+    const held = Promise.withResolvers<void>();
+    await page.route(/sandboxes\/[^/]+$/, async (route) => {
+      if (route.request().method() !== 'DELETE') return await route.continue();
+      await held.promise;
+      await route.fulfill(problem);
+    });
+    await page.getByRole('button', { name: 'Delete' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+    await page.goBack();
+    await page.getByRole('heading', { name: 'Sandboxes' }).waitFor();
+    held.resolve();
+    await page.locator('.toast.failed').getByText('Not now.').waitFor();
   });
 
   test('a question about a sandbox is not asked on the page before it', async () => {

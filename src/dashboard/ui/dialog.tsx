@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { Button } from './controls.tsx';
 import { asError } from '../live-resources.ts';
 import { route } from '../route.ts';
-import { useAction } from './actions.tsx';
+import { toastFailure, useAction } from './actions.tsx';
 
 interface DialogProps {
   readonly title: string;
@@ -87,7 +87,19 @@ export function ask(asked: Question): void {
 export function AskedQuestion() {
   // Otherwise the next page, or the next user, would be asked it: browsers go back also while a dialog is open.
   useEffect(() => () => void (question.value = null), [route.value.path.join('/')]);
-  if (question.value === null) return null;
-  const { text, ...props } = question.value;
-  return <FormDialog {...props} isDangerous closedby="any" onClose={() => (question.value = null)}><p>{text}</p></FormDialog>;
+  const asked = question.value;
+  if (asked === null) return null;
+  const { text, onSubmit, ...props } = asked;
+  const isOpen = () => question.value === asked;
+  return (
+    <FormDialog {...props} isDangerous closedby="any" onClose={() => isOpen() && (question.value = null)} onSubmit={async () => {
+      try {
+        await onSubmit();
+      } catch (error) {
+        if (isOpen()) throw error;
+        // The user has left the page meanwhile, and the dialog with it.
+        toastFailure(error);
+      }
+    }}><p>{text}</p></FormDialog>
+  );
 }
