@@ -184,12 +184,15 @@ describe("the files of E2B's clients", () => {
     expect((await (await fetch(`${world.url}/e2b/files?path=/a`, { headers })).text()).slice(0, 2)).not.toBe('--');
   });
 
-  test.each([['', 400], ['?path=/workspace', 400], ['?path=/a', 500]])('answers when a compressed upload is refused unread (%s)', async (query, status) => {
+  test.each([
+    ['', 400], ['?path=/workspace', 400], ['?path=/a', 500],
+  ])('answers when a compressed upload is refused unread (%s)', async (query, status) => {
     const { world, headers } = await openDoor();
     if (status === 500) vi.spyOn(world.skep.files, 'write').mockRejectedValueOnce(new TypeError('a bug'));
     const gzipHeaders = { ...headers, 'Content-Encoding': 'gzip', 'Content-Type': 'application/octet-stream' };
     const body = new Uint8Array(gzipSync(randomBytes(4 << 20)));
-    const answer = await fetch(`${world.url}/e2b/files${query}`, { method: 'POST', headers: gzipHeaders, body, signal: AbortSignal.timeout(4000) });
+    const signal = AbortSignal.timeout(4000);
+    const answer = await fetch(`${world.url}/e2b/files${query}`, { method: 'POST', headers: gzipHeaders, body, signal });
     expect(answer.status).toBe(status);
   });
 
