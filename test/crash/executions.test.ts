@@ -12,7 +12,7 @@ const key = 'a-static-key-for-executions';
 const env = { SKEP_API_KEY: key, SKEP_LOG_LEVEL: 'error' };
 /** Writes numbered lines until the file `over` exists, and then the number of lines. */
 const counting =
-  'n=0; while [ ! -e over ]; do printf "%07d\\n" $n; n=$((n+1)); [ $((n % 60)) -ne 0 ] || sleep 0.05; done; echo $n > "lines-$NUMBER"; exit 9';
+  'n=0; while [ ! -e over ]; do printf "%07d\\n" $n; n=$((n+1)); [ $((n % 40)) -ne 0 ] || sleep 0.01; done; echo $n > "lines-$NUMBER"; exit 9';
 const lineBytes = 8;
 
 let server: Server | undefined;
