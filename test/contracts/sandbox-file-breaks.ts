@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { SandboxFiles } from '../../src/ports/sandbox-files.ts';
 import { neverAborts } from '../../src/ports/abort-signals.ts';
 import { assertRejects, withTimeout } from './contract.ts';
@@ -51,7 +52,9 @@ const endless = (onPiece: (number: number) => void) => {
   const { promise: cancelled, resolve } = Promise.withResolvers<void>();
   let number = 0;
   const content = new ReadableStream<Uint8Array>({
-    pull: (sink) => {
+    pull: async (sink) => {
+      // As from a connection. Without it, a runtime that writes into memory would leave no time to fire the signal.
+      await nextTurn();
       sink.enqueue(new Uint8Array(256 * 1024));
       onPiece(number += 1);
     },
