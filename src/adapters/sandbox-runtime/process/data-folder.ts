@@ -129,12 +129,23 @@ export async function sizeOfFiles(layout: Layout, id: string): Promise<number | 
   return bytes === null ? null : bytes + ((await sizeOfFolder(home)) ?? 0);
 }
 
-/** Null if the folder does not exist. Does not follow links. */
+/** System errors of an entry that is gone by now, or that this process may not read or name. */
+const uncounted = ignoring('ENOENT', 'ENOTDIR', 'EACCES', 'ELOOP', 'ENAMETOOLONG');
+
+/** Null if the folder does not exist. Does not follow links. What can't be read counts as 0: programs may remove it or lock it. */
 async function sizeOfFolder(folder: string): Promise<number | null> {
-  const entries = await readdir(folder, { recursive: true, encoding: 'buffer' }).catch(ignoring('ENOENT'));
-  if (entries === null) return null;
+  const top = await lstat(folder).catch(ignoring('ENOENT'));
+  if (top === null) return null;
   let bytes = 0;
-  // A file that was removed meanwhile counts as 0.
-  for (const name of entries) bytes += ((await lstat(joinBytes(folder, name)).catch(ignoring('ENOENT', 'ENOTDIR')))?.blocks ?? 0) * 512;
+  const folders: (string | Buffer)[] = top.isDirectory() ? [folder] : [];
+  // A recursive `readdir` would enter links to directories, and so list files of the host.
+  for (let at = folders.pop(); at !== undefined; at = folders.pop()) {
+    for (const name of (await readdir(at, 'buffer').catch(uncounted)) ?? []) {
+      const path = joinBytes(at, name);
+      const found = await lstat(path).catch(uncounted);
+      bytes += (found?.blocks ?? 0) * 512;
+      if (found?.isDirectory() === true) folders.push(path);
+    }
+  }
   return bytes;
 }

@@ -227,6 +227,19 @@ test('names and targets that are not UTF-8 are in an archive as they are, and co
   assert.deepEqual(await readlink(join(unpacked, 'odd/link'), 'latin1'), 't\u{FD}');
 });
 
+test('the size counts no files outside that links lead to, and is known if the home folder is such a link', async () => {
+  const outside = join(host.root, '.outside');
+  await mkdir(outside);
+  await writeFile(join(outside, 'big'), Buffer.alloc(4 << 20, 1), { flush: true });
+  const { diskBytes: before } = await runtime.usage(launch.id);
+  const home = join(host.root, launch.id, 'home');
+  await rm(home, { recursive: true });
+  for (const link of [join(workspace, 'link'), home]) {
+    await symlink(outside, link);
+    assert.ok(Number((await runtime.usage(launch.id)).diskBytes) - Number(before) < 4 << 20, link);
+  }
+});
+
 /** A tar of one file. */
 function bigFile(name: string, size: number, content: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> {
   return ReadableStream.from(
