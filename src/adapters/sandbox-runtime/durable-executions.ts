@@ -9,7 +9,7 @@ import { streamOf } from '../shared/node-streams.ts';
 import { createSingleFlight } from '../shared/single-flight.ts';
 import { realTimers, sleep } from '../shared/timeout.ts';
 import { LocalExecution } from './local-execution.ts';
-import { readFirstLine, killOnFailure, noScriptResult } from './script-result.ts';
+import { readFirstLine, killOnFailure, noScriptResult, scriptFailure } from './script-result.ts';
 import { type ExecutionHost, executionNotFound } from './execution-host.ts';
 import { ExecutionReader, firstWaitMs, longestWaitMs } from './execution-reader.ts';
 import { scripts } from './execution-scripts.ts';
@@ -22,7 +22,7 @@ const keptAfterEndMs = 10_000;
 /** The limit of the outputs of all executions in memory. Sandboxes without the tools to keep outputs can use up all of it. */
 const memoryBytes = 128 << 20;
 const uncheckedBytes = 1 << 20;
-/** The exit code of the script `feed` if the command accepts no more input. */
+/** The exit code of the scripts `input` and `feed` if the command accepts no more input. */
 const inputClosedCode = 5;
 
 /**
@@ -91,7 +91,10 @@ export class DurableExecutions implements SandboxExecutions {
     const code = await killOnFailure(execution, () => raceSignal(execution.exited, signal));
     if (code === 4) throw executionNotFound(executionId);
     if (code === null) throw new Failure('sandbox_not_running', { id: sandboxId, status: 'stopped' });
-    if (code !== 0 || !(await handedOver)) throw new Failure('input_closed', { id: executionId });
+    // Above 128, the script may have been killed with all processes of the execution.
+    const isOver = code === inputClosedCode || (code > 128 && (await reader.readState(false, signal)).status !== 'running');
+    if (!isOver && code !== 0) throw scriptFailure(code);
+    if (isOver || !(await handedOver)) throw new Failure('input_closed', { id: executionId });
   }
 
   async signal(sandboxId: string, executionId: string, signalName: string): Promise<void> {

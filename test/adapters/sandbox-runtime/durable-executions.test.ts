@@ -179,6 +179,28 @@ describe('An execution in a sandbox without a shell', () => {
   }
 });
 
+/** Writes in a sandbox whose script that writes ends with this code, and whose script `state` says this. Returns the failure. */
+async function failureOfWrite(code: number, state: string): Promise<unknown> {
+  const { executions } = createHost((command) =>
+    command.includes('skep-input') ? { says: '', code } : { says: `${state} 0 0 0 0\n`, code: 0 });
+  return executions.write('sb', 'exec-1', streamOf('text', true), false, neverAborts).catch((error: unknown) => error);
+}
+
+describe('Input for an execution of another process', () => {
+  test('is refused as closed if the script says so, or was killed with the command', async () => {
+    for (const failure of [await failureOfWrite(5, 'running -'), await failureOfWrite(137, 'exited 137')]) {
+      assert.ok(isFailureOf(failure, 'input_closed'), String(failure));
+    }
+  });
+
+  test.each([[2, 'process_limit_reached'], [127, 'execution_end_unknown'], [137, 'execution_end_unknown']])(
+    'fails with runtime_unavailable if the script ends with %i, and the command runs', async (code, reason) => {
+      const failure = await failureOfWrite(code, 'running -');
+      assert.ok(isFailureOf(failure, 'runtime_unavailable') && failure.context.reason.code === reason, String(failure));
+    },
+  );
+});
+
 /** Reads in a sandbox whose script that reads ends at once with this code. Returns the result, and how often the script was started. */
 async function readWhereScriptEndsWith(code: number) {
   const { executions, asked } = createHost((command) =>
