@@ -193,6 +193,17 @@ export const sandboxFileCases: readonly StageCase[] = [
     },
   ],
   [
+    'makes a directory for callers that ask for it at once',
+    async (stage) => {
+      const files = filesOf(stage, await stage.begun('counts'));
+      const made = await Promise.all(Array.from({ length: 8 }, () => files.make('asked/at/once')));
+      assert.ok(made.includes(true), 'no caller made it');
+      assert.equal(await files.make('asked/at/once'), false);
+      assert.deepEqual(await files.names('asked', 3), ['at', 'at/once']);
+    },
+    'can share',
+  ],
+  [
     'writes content of unknown length',
     async (stage) => {
       const sandbox = await stage.begun('counts');

@@ -103,9 +103,11 @@ export class ProcessFiles implements SandboxFiles {
 
   makeDirectory(id: string, path: string, signal: AbortSignal): Promise<boolean> {
     return this.#at(id, path, { followLink: true, makeParents: true }, signal, async ({ real, found }) => {
-      if (found === null) await mkdir(real, 0o755);
-      else if (!found.isDirectory()) throw wrongFileType(path, typeOf(found));
-      return found === null;
+      // Another caller may create it meanwhile.
+      if (found === null && (await mkdir(real, 0o755).then(() => true, ignoring('EEXIST'))) === true) return true;
+      const existing = found ?? (await lstat(real));
+      if (!existing.isDirectory()) throw wrongFileType(path, typeOf(existing));
+      return false;
     });
   }
 
