@@ -6,7 +6,7 @@ import type { FileEntry } from '../../src/domain/file-entry.ts';
 import { neverAborts } from '../../src/ports/abort-signals.ts';
 import type { ByteRange, FileVersion, WriteOptions } from '../../src/ports/sandbox-files.ts';
 import type { SandboxLaunch } from '../../src/ports/sandbox-runtime.ts';
-import { assertFailure, assertRejects } from './contract.ts';
+import { assertFails, assertFailure, assertRejects } from './contract.ts';
 import { freeze, type SandboxRuntimeStage, type StageCase, statesToTry } from './sandbox-runtime-harness.ts';
 
 type Content = string | Uint8Array | AsyncIterable<Uint8Array>;
@@ -186,6 +186,9 @@ export const sandboxFileCases: readonly StageCase[] = [
       assert.deepEqual(await files.names('from', 3), ['made', 'made/above', 'made/above/file']);
       await files.write('file', '');
       await assertFailure(files.move('file', 'from'), 'wrong_file_type');
+      const isOfTarget = (error: unknown): boolean =>
+        isFailureOf(error, 'wrong_file_type') && error.context.path === files.at('file') && error.context.fileType === 'file';
+      await assertFails(files.move('from', 'file'), isOfTarget, 'the move onto a file names that file');
       await assertFailure(files.move('nothing', 'else'), 'file_not_found');
       await stage.runtime.stop(sandbox.id);
       await files.move('file', 'other').catch((error: unknown) => assert.ok(isFailureOf(error, 'sandbox_not_running'), String(error)));

@@ -33,9 +33,12 @@ export function requireFile({ path, type }: Pick<FileEntry, 'path' | 'type'>): v
   if (type !== 'file') throw wrongFileType(path, type);
 }
 
-/** Throws if a write must not replace an entry of this type. A link is replaced if it has no target. */
-export function requireReplaceable(path: string, type: FileType): void {
-  if (type !== 'file' && type !== 'symlink') throw wrongFileType(path, type);
+/**
+ * Throws if a write or move must not replace an entry of this type by the other one. A write replaces a link if it has no target. A
+ * directory replaces nothing.
+ */
+export function requireReplaceable(path: string, type: FileType, by: FileType = 'file'): void {
+  if (by === 'directory' || (type !== 'file' && type !== 'symlink')) throw wrongFileType(path, type);
 }
 
 /** How many bytes are read ahead, so that a slow end of a small file does not block the other end. */

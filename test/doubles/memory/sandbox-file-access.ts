@@ -1,7 +1,7 @@
 import { buffer } from 'node:stream/consumers';
 import { posix } from 'node:path';
 import { Readable } from 'node:stream';
-import { requireFile, rangeOf, wrongFileType } from '../../../src/adapters/sandbox-runtime/file-content.ts';
+import { requireFile, requireReplaceable, rangeOf, wrongFileType } from '../../../src/adapters/sandbox-runtime/file-content.ts';
 import { quotedName, refusedFiles, sandboxPath } from '../../../src/adapters/sandbox-runtime/sandbox-path.ts';
 import { Failure } from '../../../src/domain/failure.ts';
 import type { FileEntry } from '../../../src/domain/file-entry.ts';
@@ -66,9 +66,9 @@ export function memoryFiles(engine: MemoryEngine): SandboxFiles {
     },
     async move(id, from, to, signal) {
       const source = at(id, from, false, true, signal);
-      found(source);
+      const { type } = found(source);
       const { files, real, node } = at(id, to, false, true, signal);
-      if (node?.kind === 'directory') throw wrongFileType(to, 'directory');
+      if (node !== undefined) requireReplaceable(to, node.kind, type);
       for (const one of files.below(source.real)) {
         const moved = files.node(one);
         if (moved !== undefined) files.put(posix.join(real, posix.relative(source.real, one)), moved);

@@ -3,7 +3,7 @@ import { Failure } from '../../../domain/failure.ts';
 import type { FileEntry } from '../../../domain/file-entry.ts';
 import type { ByteRange, FileReading, SandboxFiles, WriteOptions } from '../../../ports/sandbox-files.ts';
 import { webStreamOf } from '../../shared/node-streams.ts';
-import { requireFile, rangeOf, wrongFileType } from '../file-content.ts';
+import { requireFile, requireReplaceable, rangeOf, wrongFileType } from '../file-content.ts';
 import { sandboxPath, quotedName, refusedFiles } from '../sandbox-path.ts';
 import { uploadArchive } from './archive-upload.ts';
 import { ContainerFiles, type OpenedPath, type PathStat } from './container-files.ts';
@@ -141,7 +141,7 @@ export class DockerFiles implements SandboxFiles {
       const source = await this.#resolve(id, sandboxPath(from, 'path'), false, signal);
       if (source.found === null) throw new Failure('file_not_found', { path: from });
       const target = await this.#resolve(id, sandboxPath(to, 'path'), false, signal);
-      if (target.found?.type === 'directory') throw wrongFileType(to, target.found.type);
+      if (target.found !== null) requireReplaceable(to, target.found.type, source.found.type);
       // The program below needs a running sandbox. Otherwise no directory may be created either.
       requireRunning(id, target.container);
       await this.#requireWritable(id, target, signal);

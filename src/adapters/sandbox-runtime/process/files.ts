@@ -120,9 +120,9 @@ export class ProcessFiles implements SandboxFiles {
 
   move(id: string, from: string, to: string, signal: AbortSignal): Promise<void> {
     return this.#at(id, from, { isNamed: true }, signal, async (source) => {
-      requireFound(source);
+      const moved = requireFound(source);
       await this.#at(id, to, { isNamed: true, makeParents: true }, signal, async (target) => {
-        if (target.found?.isDirectory() === true) throw wrongFileType(to, 'directory');
+        if (target.found !== null) requireReplaceable(to, typeOf(target.found), typeOf(moved));
         await rename(source.real, target.real);
       });
     });

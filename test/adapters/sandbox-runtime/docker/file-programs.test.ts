@@ -21,6 +21,8 @@ test('a program whose connection breaks is a failure of the runtime, and no refu
   await assert.rejects(runProgram(execute, 'sb', ['mv'], neverAborts), (error) => isFailureOf(error, 'runtime_unavailable'));
 });
 
+const isOfPipe = (error: unknown): boolean => isFailureOf(error, 'wrong_file_type') && error.context.fileType === 'other';
+
 describeWithDocker('Directories in Docker containers', () => {
   const engine = createEngine();
   afterAll(() => engine.close());
@@ -64,12 +66,12 @@ describeWithDocker('Directories in Docker containers', () => {
     pack.mockRestore();
   });
 
-  test('keep a pipe that a file is written to', async () => {
+  test('keep a pipe that a file is written or moved to', async () => {
     const runtime = engine.open();
     const { id } = await runtime.start(launchOf(shell('exec sleep 100000')), () => {}, neverAborts);
-    await engine.ask(id, 'mkfifo /workspace/pipe');
-    await assert.rejects(runtime.files.write(id, '/workspace/pipe', empty(), {}, neverAborts), (error) =>
-      isFailureOf(error, 'wrong_file_type') && error.context.fileType === 'other');
+    await engine.ask(id, 'mkfifo /workspace/pipe && touch /workspace/file');
+    await assert.rejects(runtime.files.write(id, '/workspace/pipe', empty(), {}, neverAborts), isOfPipe);
+    await assert.rejects(runtime.files.move(id, '/workspace/file', '/workspace/pipe', neverAborts), isOfPipe);
     assert.equal((await runtime.files.stat(id, '/workspace/pipe', false, neverAborts)).type, 'other');
   });
 

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, lstat, mkdir, readFile, readdir, readlink, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
+import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, test } from 'vitest';
 import { tarEnd, tarEntry } from '../../../../src/adapters/shared/packed-tar.ts';
 import { isFailureOf } from '../../../../src/domain/failure.ts';
@@ -38,6 +39,7 @@ afterEach(() => host.close());
 
 const put = (items: Iterable<TarItem>, directory = '/workspace', signal = neverAborts): Promise<void> =>
   runtime.putFiles(launch.id, directory, tarOf(items), signal);
+const isOfPipe = (error: unknown): boolean => isFailureOf(error, 'wrong_file_type') && error.context.fileType === 'other';
 const isRefused = (error: unknown): boolean => isFailureOf(error, 'invalid_request');
 
 test('An archive of the process runtime has names that are not UTF-8, but no way through links', async () => {
@@ -208,6 +210,13 @@ test('an archive of a directory leaves out FIFOs', async () => {
   assert.deepEqual([...(await readTar(await runtime.getFiles(launch.id, '/workspace/odd', neverAborts))).keys()], ['odd', 'odd/text']);
   assert.ok((await lstat(join(workspace, 'odd/pipe'))).isFIFO());
   await rm(join(workspace, 'odd'), { recursive: true });
+});
+
+test('a move replaces no FIFO', async () => {
+  await put([[{ name: 'file' }, 'text']]);
+  await promisify(execFile)('mkfifo', [join(workspace, 'pipe')]);
+  await assert.rejects(runtime.files.move(launch.id, '/workspace/file', '/workspace/pipe', neverAborts), isOfPipe);
+  assert.ok((await lstat(join(workspace, 'pipe'))).isFIFO());
 });
 
 test('names and targets that are not UTF-8 are in an archive as they are, and count for the size', async () => {
