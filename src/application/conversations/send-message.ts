@@ -45,8 +45,11 @@ export async function sendMessage(
       events: [messageBody(queued)],
     };
   };
-  // A repeated request is answered even if the memory is full.
-  if (claim === undefined || (await store.conversations.findClaim(claim)) === null) deps.agentMemory.check();
+  // A repeated request is answered whatever has changed since, also if the memory or the queue is full.
+  const earlier = claim === undefined ? null : await store.conversations.findClaim(claim);
+  if (earlier?.kind === 'conflict') throw new Failure('idempotency_conflict', { key: claim?.key ?? '' });
+  if (earlier !== null) return { messageId };
+  deps.agentMemory.check();
   const outcome = await writeConversation(deps, id, enqueue, claim);
   if (outcome.kind === 'conflict') throw new Failure('idempotency_conflict', { key: claim?.key ?? '' });
   if (outcome.kind !== 'repeated') reconciler.enqueue(id);

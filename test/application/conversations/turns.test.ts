@@ -66,6 +66,17 @@ describe('messages', () => {
     expect(told(await w.log(), 'turn_started')).toEqual([{ kind: 'turn_started', messageId: first.messageId }]);
   });
 
+  test('that are repeated with their idempotency key have the same id, also if a new one would be refused', async () => {
+    const w = await createReady();
+    const claim = { ownerId: 'me', key: 'k', fingerprint: 'a' };
+    const { messageId } = await w.conversations.send('me', w.id, said('once'), claim);
+    await w.rested();
+    await w.conversations.update('me', w.id, { archived: true });
+    expect(await failureOf(w.conversations.send('me', w.id, said('new')))).toMatchObject({ code: 'conversation_not_ready' });
+    expect(await w.conversations.send('me', w.id, said('once'), claim)).toEqual({ messageId });
+    expect(await failureOf(w.conversations.send('me', w.id, said('x'), { ...claim, fingerprint: 'b' }))).toMatchObject({ code: 'idempotency_conflict' });
+  });
+
   test('of two callers with the same idempotency key are both sent and have two ids', async () => {
     const w = await createReady();
     const owner = await w.conversations.send('me', w.id, said('mine'), { ownerId: 'me', key: 'k', fingerprint: 'a' });
