@@ -73,3 +73,8 @@ export function requireVisible({ id, ownerId, deletedAt }: Conversation, caller:
 export function conversationNotFound(id: string): Failure {
   return new Failure('conversation_not_found', { id });
 }
+
+/** Returns what is recorded for the branch. A branch may have the name of a member of every object, such as `constructor`. */
+export function ofBranch<T>(byBranch: Readonly<Record<string, T>>, branch: string): T | undefined {
+  return Object.hasOwn(byBranch, branch) ? byBranch[branch] : undefined;
+}

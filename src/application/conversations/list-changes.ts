@@ -1,6 +1,6 @@
 import type { ChangeList, StartPoint } from '../../domain/change.ts';
 import type { Caller } from '../../domain/principal.ts';
-import { getVisibleConversation } from './conversation-records.ts';
+import { getVisibleConversation, ofBranch } from './conversation-records.ts';
 import { keptList, readOrKept } from './kept-changes.ts';
 import type { Publication } from './publish-changes.ts';
 import { type ChangeDeps, type ConversationWorkTree, getStartPoint, inWorkTree, snapshotFailure } from './conversation-work-tree.ts';
@@ -34,6 +34,8 @@ export async function listChanges(deps: ChangeDeps, caller: Caller | null, id: s
   return {
     ...(await readOrKept(deps, conversation, read, (kept) => ({ ...keptList(id, kept), keptAt: kept.keptAt }))),
     startPoint: getStartPoint(conversation),
-    publications: Object.entries(publications).map(([branch, commit]) => ({ branch, commit, pullRequest: pullRequests[branch] ?? null })),
+    publications: Object.entries(publications).map(([branch, commit]) => (
+      { branch, commit, pullRequest: ofBranch(pullRequests, branch) ?? null }
+    )),
   };
 }

@@ -7,7 +7,7 @@ import { SnapshotRefusal, type WorkTreeSnapshot } from '../../ports/work-tree-sn
 import type { CheckoutRequest } from '../../ports/repository-checkouts.ts';
 import type { RepositoryPatterns } from '../repositories/repositories.ts';
 import type { ConversationUseCaseDeps } from './conversations.ts';
-import { changeConversation, getVisibleConversation } from './conversation-records.ts';
+import { changeConversation, getVisibleConversation, ofBranch } from './conversation-records.ts';
 import { type ConversationWorkTree, findWorkTree, logRefusal, takeSnapshot } from './conversation-work-tree.ts';
 
 export interface PublishRequest {
@@ -135,7 +135,7 @@ async function pushTo(
   if (isDefault) throw new SnapshotRefusal({ code: 'default_branch' });
   // Written before the push, so that after a crash the next process knows that this conversation pushed the commit.
   await changeConversation(deps, id, ({ possibleTips }) => {
-    const known = possibleTips[branch] ?? [];
+    const known = ofBranch(possibleTips, branch) ?? [];
     const isPublished = expected !== null && known.includes(expected);
     // If all changes were reverted after a publication, the branch moves back to the start.
     if (commit === startPoint.commit && !isPublished) throw new SnapshotRefusal({ code: 'nothing_to_publish' });
@@ -154,7 +154,7 @@ async function pushTo(
 
 async function recordPullRequest(deps: ConversationUseCaseDeps, id: string, branch: string, pullRequest: PullRequest): Promise<void> {
   await changeConversation(deps, id, ({ pullRequests }) => {
-    const known = pullRequests[branch];
+    const known = ofBranch(pullRequests, branch);
     if (known?.number === pullRequest.number && known.url === pullRequest.url) return null;
     return { to: { pullRequests: { ...pullRequests, [branch]: pullRequest } }, actor: 'user', reason: null };
   });

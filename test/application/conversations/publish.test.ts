@@ -1,9 +1,13 @@
 import { expect, test } from 'vitest';
+import type { PublishRequest } from '../../../src/application/conversations/publish-changes.ts';
 import type { Caller } from '../../../src/domain/principal.ts';
 import { neverAborts } from '../../../src/ports/abort-signals.ts';
 import { SnapshotRefusal, type WorkTreeSnapshot } from '../../../src/ports/work-tree-snapshot.ts';
 import { createMemoryGitProvider } from '../../doubles/memory/index.ts';
 import { createReady, failureOf } from './support.ts';
+
+const listChanges = async () => ({ head: null, commits: [], files: [], complete: true });
+const openPullRequest = async () => ({ number: 1, url: 'https://memory.invalid/1' });
 
 /** A conversation, and a host with the branches that it pushes. */
 async function createPublishing() {
@@ -30,12 +34,17 @@ async function createPublishing() {
   };
   const findBranch = async ({ branch }: { branch: string }) => ({ commit: branches.get(branch) ?? null, isDefault: false });
   const repository = { path: 'acme/shop', isArchived: false };
-  const provider = { ...createMemoryGitProvider(), find: async () => ({ ...repository, defaultBranch: 'main' }) };
-  const w = await createReady({ providers: [provider], checkouts: { takeSnapshot: async () => snapshot, findBranch } }, { selectedRepository: 'acme/shop', title: 'Work' });
-  const publish = (commitMessage: string | null = null, patterns: readonly string[] | null = null, caller: Caller = 'me') => (
-    w.conversations.publish(caller, w.id, { branch: 'topic', commitMessage, patterns, pullRequest: null }, neverAborts)
+  const find = async () => ({ ...repository, defaultBranch: 'main' });
+  const provider = { ...createMemoryGitProvider(), find, openPullRequest };
+  const checkouts = { takeSnapshot: async () => snapshot, findBranch, listChanges };
+  const w = await createReady({ providers: [provider], checkouts }, { selectedRepository: 'acme/shop', title: 'Work' });
+  const publishTo = (branch: string, request: Partial<PublishRequest> = {}, caller: Caller = 'me') => (
+    w.conversations.publish(caller, w.id, { branch, commitMessage: null, patterns: null, pullRequest: null, ...request }, neverAborts)
   );
-  return { ...w, repository, host, pushedTo, workTree, publish };
+  const publish = (commitMessage: string | null = null, patterns: readonly string[] | null = null, caller: Caller = 'me') => (
+    publishTo('topic', { commitMessage, patterns }, caller)
+  );
+  return { ...w, repository, host, pushedTo, workTree, publish, publishTo };
 }
 
 test.each([[[null, 'other']], [['other', null]]])('publications at the same time leave a branch that can be published again: %j', async (messages) => {
@@ -125,4 +134,16 @@ test('a conversation is published after its repository was renamed, but not to o
   expect(host.branches.get('topic')).toBe('first');
   await publish('second');
   expect(pushedTo).toEqual(['acme', 'others'].map((owner) => `https://memory.invalid/${owner}/store.git`));
+});
+
+test.each(['constructor', 'toString', '__proto__'])('a branch may be named like a member of every object: %s', async (branch) => {
+  const { publishTo, host, conversations, id } = await createPublishing();
+  await publishTo(branch);
+  expect((await conversations.changes('me', id, neverAborts)).publications).toEqual([{ branch, commit: 'Work', pullRequest: null }]);
+  const pullRequest = { title: 'T', body: '', base: null, draft: false };
+  const published = await publishTo(branch, { commitMessage: 'next', pullRequest });
+  expect(host.branches.get(branch)).toBe('next');
+  expect(published.pullRequest).not.toBeNull();
+  const { publications } = await conversations.changes('me', id, neverAborts);
+  expect(publications).toEqual([{ branch, commit: 'next', pullRequest: published.pullRequest }]);
 });
