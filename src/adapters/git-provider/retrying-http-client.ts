@@ -66,18 +66,11 @@ export type HttpClient = ReturnType<typeof createHttpClient>;
 export function createHttpClient(options: HttpClientOptions) {
   const { clock, failures, rateLimitOf, maxResponseBytes, maxRequests, maxBytes } = options;
   const semaphore = createSemaphore(options.concurrency);
-  /** When each pause ends, by the resource whose limit is reached. The pause of null is for all requests. */
-  const pauses = new Map<string | null, number>();
-
-  /** Refuses all requests that the limit counts, until it is over. */
-  function pauseFor({ waitMs, resource }: RateLimit): void {
-    // Zero is ignored, because it would become a wait if the clock is set back.
-    if (waitMs > 0) pauses.set(resource, Math.max(pauses.get(resource) ?? 0, clock.now() + waitMs));
-  }
+  const { pauseFor, leftOf } = createPauses(clock);
 
   async function sendOnce(request: HttpRequest, signal: AbortSignal, spent: Spent): Promise<HttpResponse> {
     const { url, method = 'GET', headers, body, resource = null, maxResponseBytes: maxOwnBytes = Number.POSITIVE_INFINITY } = request;
-    const closedMs = Math.max(...[null, resource].map((paused) => pauses.get(paused) ?? 0)) - clock.now();
+    const closedMs = Math.max(leftOf(null), leftOf(resource));
     if (closedMs > 0) throw failures.rateLimited(closedMs);
     if (spent.requests === maxRequests) throw failures.tooLarge(`${maxRequests} requests`);
     spent.requests += 1;
@@ -121,6 +114,26 @@ export function createHttpClient(options: HttpClientOptions) {
     },
     pauseFor,
   };
+}
+
+/** The pauses after rate limits. */
+function createPauses(clock: Clock) {
+  /** When each pause ends and how long it is, by the resource whose limit is reached. The pause of null is for all requests. */
+  const pauses = new Map<string | null, { readonly until: number; readonly ms: number }>();
+
+  function leftOf(resource: string | null): number {
+    const { until, ms } = pauses.get(resource) ?? { until: 0, ms: 0 };
+    const leftMs = until - clock.now();
+    // More than the whole pause can only be left if the clock was set back. Then the pause would last for the size of that jump.
+    return leftMs > ms ? 0 : leftMs;
+  }
+
+  /** Refuses all requests that the limit counts, until it is over. */
+  function pauseFor({ waitMs, resource }: RateLimit): void {
+    if (waitMs > leftOf(resource)) pauses.set(resource, { until: clock.now() + waitMs, ms: waitMs });
+  }
+
+  return { leftOf, pauseFor };
 }
 
 /** Returns the error if the connection was lost, because a retry on another connection may succeed. */

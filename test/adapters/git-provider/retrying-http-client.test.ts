@@ -120,6 +120,21 @@ describe('A rate limit', () => {
     clock.advance(2000);
     expect(await send()).toBe(200);
   });
+
+  test('is over if the clock is set back, and the next one counts by the new time', async () => {
+    const clock = createManualClock();
+    const limited = status(429, { 'retry-after': '60' });
+    const { host, send } = await start([limited, limited, ok], { clock });
+    expect(await secondsOf(send())).toBe(60);
+    clock.jump(-3_600_000);
+    expect(await secondsOf(send())).toBe(60);
+    expect(host.requests).toBe(2);
+    clock.advance(59_000);
+    expect(await secondsOf(send())).toBe(1);
+    expect(host.requests).toBe(2);
+    clock.advance(1000);
+    expect(await send()).toBe(200);
+  });
 });
 
 test('a redirect is followed to where the caller says, but not in circles', async () => {
