@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { Failure } from '../../src/domain/failure.ts';
 import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import { someConversation } from '../contracts/records.ts';
 import { codeOf } from './code-of.ts';
@@ -112,6 +113,22 @@ describe('under disk pressure', () => {
     expect(engine.inspect(gone).state).toBe('absent');
   });
 
+  test('a sandbox with a damaged conversation is kept, and does not keep the sweep from the others', async () => {
+    const { engine, store, logged, stopped, rests, sweep, existing } = await world(withoutPools);
+    const [damaged = '', intact = ''] = await stopped(2);
+    const findUsing = store.conversations.findUsing.bind(store.conversations);
+    store.conversations.findUsing = async (id) => {
+      if (id !== damaged) return await findUsing(id);
+      throw new Failure('store_unavailable', { reason: { code: 'damaged' }, retryAfterSeconds: 5 });
+    };
+    await rests();
+    engine.disk = used(93);
+    await sweep();
+    expect(await existing()).toEqual([damaged]);
+    expect(engine.inspect(intact).state).toBe('absent');
+    expect(logged).toContain('a sandbox with a damaged conversation is not deleted to free disk space');
+  });
+
   test('new starts are refused, but a repeated start is answered and a stopped sandbox resumes', async () => {
     const { engine, sandboxes, stopped, sweep } = await world({ ...withoutPools, whenFull: 'pause_idle' });
     const [id = ''] = await stopped(1);
@@ -148,6 +165,20 @@ describe('under disk pressure', () => {
     await sweep();
     expect(await members()).toBe(2);
     expect(await existing()).toEqual(ids);
+  });
+
+  test('pools are filled again at once if the clock was set back after the pressure', async () => {
+    const { engine, clock, sweep, members } = await world();
+    await calm();
+    engine.disk = used(93);
+    await sweep();
+    clock.jump(-60 * minute);
+    await sweep();
+    expect(await members(), 'under pressure').toBe(0);
+    engine.disk = used(50);
+    clock.jump(-60 * minute);
+    await sweep();
+    expect(await members()).toBe(2);
   });
 
   test('nothing is deleted or refused if the runtime does not report its disk usage', async () => {

@@ -1,5 +1,6 @@
 import { isUnsettled } from '../../domain/conversation-next-step.ts';
 import { type DiskPressure, diskPressure, type DiskSpace, deletionCandidates } from '../../domain/disk-pressure.ts';
+import { isDamagedRecord, logFieldsOf } from '../../domain/failure.ts';
 import { markDeleted } from '../../domain/sandbox-lifecycle.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import { answerOrNull } from '../timers.ts';
@@ -41,7 +42,10 @@ export class DiskWatch {
 
   /** Returns false under pressure, and for some time after it. */
   get allowsPools(): boolean {
-    return this.#deps.clock.now() - this.#lastPressureAt >= poolsAfterMs;
+    if (this.pressure !== null) return false;
+    const passedMs = this.#deps.clock.now() - this.#lastPressureAt;
+    // After the clock was set back, the delay would last for the size of that jump.
+    return passedMs < 0 || passedMs >= poolsAfterMs;
   }
 
   /** Gets the disk space from the runtime. Returns as soon as the signal fires. */
@@ -57,7 +61,7 @@ export class DiskWatch {
 
   /** Under pressure, deletes a few sandboxes. Takes all that exist. Does not wait until they are removed. */
   async deleteUnderPressure(sandboxes: readonly Sandbox[]): Promise<void> {
-    const { store, clock, reconciler } = this.#deps;
+    const { clock, reconciler } = this.#deps;
     const { pressure: reason } = this;
     if (reason === null) return;
     const beingRemoved = sandboxes.filter(({ deletedAt, removedAt, statusReason }) =>
@@ -65,12 +69,24 @@ export class DiskWatch {
     let open = deletionsAtOnce - beingRemoved.length;
     for (const sandbox of deletionCandidates(sandboxes, clock.now())) {
       if (open <= 0) return;
-      // A conversation has unfinished work in this sandbox.
-      if ((await store.conversations.findUsing(sandbox.id)).some(isUnsettled)) continue;
+      if (await this.#isAwaited(sandbox.id)) continue;
       open -= 1;
       // Somebody else wrote first: another process that frees space, or a resumption.
       if (!(await writeSandbox(this.#deps, sandbox, markDeleted(sandbox, reason, clock.now()), 'skep'))) continue;
       void reconciler.interrupt(sandbox.id).catch(() => reconciler.enqueue(sandbox.id));
+    }
+  }
+
+  /** Returns true if a conversation may have unfinished work in the sandbox. */
+  async #isAwaited(id: string): Promise<boolean> {
+    const { store, logger } = this.#deps;
+    try {
+      return (await store.conversations.findUsing(id)).some(isUnsettled);
+    } catch (error) {
+      if (!isDamagedRecord(error)) throw error;
+      // One damaged record must not stop the sweeps, which free the space.
+      logger.warn({ sandbox: id, ...logFieldsOf(error) }, 'a sandbox with a damaged conversation is not deleted to free disk space');
+      return true;
     }
   }
 }
