@@ -21,7 +21,8 @@ export interface StoreWarning {
 /**
  * While a server has a store open, the main file `skep.db` and the file `skep.db-open` beside it contain the id of this opening. The last
  * changes are only in the write-ahead log. So a `skep.db` with an id but without a log was copied without it. If its id differs from
- * `skep.db-open`, the log belongs to another file. A crash leaves both ids unchanged.
+ * `skep.db-open`, the log belongs to another file. A crash leaves both ids unchanged. If the main file can't get the id, the store stays
+ * marked as closed: then its log is accepted, but a copy without the log is too.
  */
 export function markOpen(folder: DataFolder, database: DatabaseSync): void {
   let id = readDeployment(database, 'opening') ?? closed;
@@ -32,6 +33,12 @@ export function markOpen(folder: DataFolder, database: DatabaseSync): void {
   }
   // The id must be in the main file, not only in the log.
   database.exec('PRAGMA wal_checkpoint(PASSIVE)');
+  if (readMainFile(folder) !== id) {
+    // A reader, such as a backup, holds an older state. With the marker, the log would look like that of another file after a crash.
+    rmSync(folder.marker, { force: true });
+    writeOpenId(database, closed);
+    return;
+  }
   writeFileSync(folder.marker, `${id}\n`, { mode: 0o600, flush: true });
 }
 

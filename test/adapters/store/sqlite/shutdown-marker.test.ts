@@ -149,6 +149,30 @@ test('a visitor that closes after the server leaves a store that is marked as cl
   expect([await open(copyDir), warnings]).toEqual(['kept', []]);
 });
 
+test.each(['closed', 'left by a start that crashed at once'])('a store that is %s and opened while a reader holds it is opened after a crash', async (how) => {
+  const before = await createSqliteStore({ dataDir });
+  await before.conversations.insert(someConversation('kept'));
+  await before.close();
+  using reader = new DatabaseSync(join(dataDir, 'skep.db'));
+  reader.exec('BEGIN');
+  reader.prepare('SELECT count(*) FROM sandboxes').get();
+  if (how !== 'closed') {
+    using starting = new DatabaseSync(join(dataDir, 'skep.db'));
+    starting.prepare('UPDATE deployment SET opening = ?').run('1'.repeat(36));
+  }
+  for (let times = 0; times < 2; times += 1) {
+    const child = startChild('write', dataDir, `w${times}`);
+    await child.said(1);
+    await child.kill();
+  }
+  copy('', '-wal', ...(existsSync(join(dataDir, 'skep.db-open')) ? ['-open'] : []));
+  expect(await open(copyDir, false)).toBe('kept');
+  const store = await createSqliteStore({ dataDir: copyDir, warn });
+  for (const id of ['w0-0', 'w1-0']) expect(await store.sandboxes.find(id)).toMatchObject({ id });
+  await store.close();
+  expect([await open(copyDir), warnings]).toEqual(['kept', []]);
+});
+
 describe('The check of the write-ahead log', () => {
   const [closed, own, foreign] = ['-', '1', '2'].map((digit) => digit.repeat(36));
 
