@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -107,7 +108,7 @@ async function startGit(options: GitRunnerOptions, command: GitCommand, signal: 
   const { args, folder, input, onStderr } = command;
   const environment = { ...cleanEnvironment(), GIT_DIR: folder, ...options.environment, ...command.environment };
   const child = await spawned(spawn(binary, args, { cwd: folder, env: environment, detached: ownSession })).catch((error: Error) => {
-    throw cannotStart(provider, error);
+    throw cannotStart(provider, folder, error);
   });
   let problem: { readonly reason: unknown } | null = null;
   let hasEnded = false;
@@ -153,11 +154,11 @@ function kill(child: ChildProcess, ownSession: boolean): void {
   }
 }
 
-function cannotStart(provider: string, error: Error & { code?: unknown }): Error {
+function cannotStart(provider: string, folder: string, error: Error & { code?: unknown }): Error {
   const { failed } = providerFailures(provider);
-  return error.code === 'ENOENT'
-    ? failed('the git program is not there; install git', error)
-    : failed('the git program can not be started', error);
+  if (error.code !== 'ENOENT') return failed('the git program can not be started', error);
+  // The system reports a missing working folder like a missing program.
+  return failed(existsSync(folder) ? 'the git program is not there; install git' : 'the folder in which git runs is not there', error);
 }
 
 /** The server's PATH, but no configuration, prompts or protocols. */

@@ -66,15 +66,19 @@ export function createGitMirror(options: GitMirrorOptions): RepositoryCheckouts 
     async check() {
       const store = await open().catch(() => null);
       if (store === null) return { ok: false, detail: 'the folder of the git mirrors can not be written; check its owner and permissions' };
+      const mirrors = await store.list().catch(() => null);
+      if (mirrors === null) {
+        return { ok: false, detail: 'the folder of the git mirrors can not be read; check its permissions, and restart if it was removed' };
+      }
       const git = await checkGit(createMirrorGit(resolved.gitBinary, 'git'), resolved.root, closing.signal).catch((error: unknown) => ({
         ok: false,
         detail: isFailure(error) ? sentenceOfFailure(error) : 'the check was ended',
       }));
-      const mirrors = await store.list();
+      if (!git.ok) return git;
       const bytes = mirrors.reduce((sum, mirror) => sum + mirror.bytes, 0);
       const repositories = `${mirrors.length} ${mirrors.length === 1 ? 'repository' : 'repositories'}`;
       const kept = `${repositories} kept, ${inMebibytes(bytes)} of ${inMebibytes(resolved.limitBytes)} MiB`;
-      return git.ok ? { ok: true, detail: `${git.detail}; ${kept}` } : git;
+      return { ok: true, detail: `${git.detail}; ${kept}` };
     },
     async close() {
       closing.abort(providerFailures(name).failed({ code: 'closed' }));

@@ -1,6 +1,7 @@
 import { chmod, mkdir, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { createMirrorGit } from '../../../../src/adapters/repository-checkouts/git-mirror/mirror-git.ts';
 import { neverAborts } from '../../../../src/ports/abort-signals.ts';
 import { git } from '../../../contracts/git-repository.ts';
 import { commits, createScene, open, noProgress, type Scene } from './support.ts';
@@ -105,6 +106,19 @@ describe('A mirror', () => {
     await rm(scene.root);
     expect(Object.keys((await open(mirror, scene.request)).files)).toHaveLength(3);
     expect(await mirror.check()).toMatchObject({ ok: true });
+  });
+
+  test('is reported by check() if it is removed meanwhile, and the git program is not blamed', async () => {
+    const scene = await createScene();
+    const mirror = scene.mirror();
+    await open(mirror, scene.request);
+    await rm(join(scene.root, 'mirrors'), { recursive: true });
+    expect(await mirror.check()).toMatchObject({ ok: false, detail: expect.stringContaining('can not be read') });
+    await rm(scene.root, { recursive: true });
+    expect(await mirror.check()).toMatchObject({ ok: false, detail: expect.stringContaining('can not be read') });
+    const folder = join(scene.root, 'gone');
+    const ran = createMirrorGit('git', 'git').run({ args: ['--version'], folder }, neverAborts);
+    await expect(ran).rejects.toThrow('the folder in which git runs is not there');
   });
 
   test('refuses dangerous or malformed objects when it fetches them', async () => {
