@@ -38,13 +38,19 @@ function messageOf(error: SkepError): string {
 /** How long a command repeats a request after a temporary failure, in milliseconds. Short, because a person waits. */
 const retryForMs = 2000;
 
+/** Returns a variable. An empty one counts as missing, as for the server: Compose sets variables without a value to an empty text. */
+function variable(name: string): string | undefined {
+  return process.env[name] || undefined;
+}
+
 /** Returns the client of a command. Throws if no key is set. */
 export function clientOf({ url }: { readonly url?: string }): SkepClient {
-  const { env } = process;
-  const key = env['SKEP_API_KEY'] ?? '';
-  if (key === '') throw new CommandError(`Set SKEP_API_KEY to a key. On the server, \`${commandName} keys create <name>\` creates one.`);
-  const own = localUrl(env['SKEP_HOST'] ?? '127.0.0.1', env['SKEP_PORT'] ?? '3000');
-  return createClient({ url: url ?? env['SKEP_PUBLIC_URL'] ?? own, key, retryForMs });
+  const key = variable('SKEP_API_KEY');
+  if (key === undefined) {
+    throw new CommandError(`Set SKEP_API_KEY to a key. On the server, \`${commandName} keys create <name>\` creates one.`);
+  }
+  const own = localUrl(variable('SKEP_HOST') ?? '127.0.0.1', variable('SKEP_PORT') ?? '3000');
+  return createClient({ url: url ?? variable('SKEP_PUBLIC_URL') ?? own, key, retryForMs });
 }
 
 /** Returns the URL by which this machine reaches a server that listens on the host and the port. */

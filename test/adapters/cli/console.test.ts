@@ -1,5 +1,5 @@
-import { expect, test } from 'vitest';
-import { followOptions, textOfError } from '../../../src/adapters/cli/console.ts';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { clientOf, followOptions, textOfError } from '../../../src/adapters/cli/console.ts';
 import { unreachable } from '../../../src/client/failures.ts';
 import { SkepError } from '../../../src/client/index.ts';
 import { neverAborts } from '../../../src/ports/abort-signals.ts';
@@ -32,4 +32,13 @@ test('a lost connection of a stream is reported without the advice to start a se
   const { onLost } = followOptions(neverAborts, (text) => reported.push(text));
   onLost(new SkepError('unreachable', 'No Skep server answers at http://x.', { context: { url: 'http://x' } }));
   expect(reported).toEqual(['The connection to the server was lost, reconnecting: No Skep server answers at http://x.']);
+});
+
+test('an empty variable counts as missing', () => {
+  onTestFinished(() => void vi.unstubAllEnvs());
+  for (const name of ['SKEP_PUBLIC_URL', 'SKEP_HOST', 'SKEP_PORT']) vi.stubEnv(name, '');
+  vi.stubEnv('SKEP_API_KEY', 'key');
+  expect(clientOf({}).url).toBe('http://127.0.0.1:3000');
+  vi.stubEnv('SKEP_API_KEY', '');
+  expect(() => clientOf({})).toThrow('Set SKEP_API_KEY');
 });
