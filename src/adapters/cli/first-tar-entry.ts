@@ -1,8 +1,6 @@
 import { once } from 'node:events';
-import { createWriteStream } from 'node:fs';
-import { stat, truncate, utimes } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import { CommandError } from './console.ts';
 
 const tarBlockBytes = 512;
@@ -59,9 +57,11 @@ export async function readFirstEntry(tar: Readable): Promise<FirstEntry | null> 
 
 export async function writeFirstEntry(tar: Readable, { size, mode, modifiedAt, contentAt }: FirstEntry, path: string): Promise<void> {
   tar.read(contentAt);
-  await pipeline(tar, createWriteStream(path, { mode, flags: 'wx', highWaterMark: 1 << 20 }));
-  if ((await stat(path)).size < size) throw new CommandError('The archive is not complete. Try again.');
+  // The only descriptor: if the mode forbids writing, the file can't be opened again.
+  await using file = await open(path, 'wx', mode);
+  await file.writeFile(tar);
+  if ((await file.stat()).size < size) throw new CommandError('The archive is not complete. Try again.');
   // Cuts off the rest of the tar after the content.
-  await truncate(path, size);
-  await utimes(path, modifiedAt, modifiedAt);
+  await file.truncate(size);
+  await file.utimes(modifiedAt, modifiedAt);
 }
