@@ -122,7 +122,8 @@ export class Conversation implements AsyncDisposable {
 }
 
 function endsTurn(event: Event, messageId: string): boolean {
-  if (event.kind === 'turn_ended') return event.data.message_id === messageId;
+  // A message that is put back into the queue is sent again, in another turn.
+  if (event.kind === 'turn_ended') return event.data.message_id === messageId && event.status_reason?.code !== 'message_requeued';
   if (event.kind === 'start_step') return event.data.to === 'ERROR';
   if (event.kind === 'sandbox_moved') return event.data.to === null || event.data.to === 'ERROR' || event.data.to === 'MISSING';
   return event.kind === 'conversation_archived';

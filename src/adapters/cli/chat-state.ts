@@ -43,13 +43,15 @@ export function withTurnsEnded(state: ChatState): ChatState {
 /** Statuses from which a sandbox does not run again by itself. Null: the sandbox is deleted. */
 const lostStatuses: ReadonlySet<string | null> = new Set(['ERROR', 'MISSING', null]);
 
-export function afterEvent(state: ChatState, { kind, data }: api.Event): ChatState {
+export function afterEvent(state: ChatState, { kind, data, status_reason: reason }: api.Event): ChatState {
   // A failure from before this chat does not count.
   const isNew = state.phase !== 'history';
   if (kind === 'message' && data.role === 'user') return withMessage(state, data.message_id);
   // An agent can also begin to work without a message.
   if (kind === 'turn_started') return withMessage(state, data.message_id);
   if (kind === 'turn_ended') {
+    // The message is sent again, in another turn.
+    if (reason?.code === 'message_requeued') return state;
     const hasFailed = state.hasFailed || (isNew && ['failed', 'interrupted'].includes(data.stop_reason));
     return { ...state, hasFailed, turns: new Map(state.turns).set(data.message_id, 'ended') };
   }

@@ -7,8 +7,8 @@ import type { api } from '../../../src/client/index.ts';
 const ready: ChatState = { ...firstState, phase: 'ready' };
 const done: ChatState = { ...ready, input: 'ended' };
 
-function event(kind: api.Event['kind'], data: object): api.Event {
-  return { id: 1, kind, data } as api.Event;
+function event(kind: api.Event['kind'], data: object, code: string | null = null): api.Event {
+  return { id: 1, kind, data, status_reason: code === null ? null : { code } } as api.Event;
 }
 
 describe('a chat', () => {
@@ -45,6 +45,13 @@ describe('a turn', () => {
     const failed = event('turn_ended', { message_id: 'a', stop_reason: 'failed' });
     expect(afterEvent(ready, failed).hasFailed).toBe(true);
     expect(afterEvent(firstState, failed).hasFailed).toBe(false);
+  });
+
+  test('goes on, without a failure, if its message is sent again', () => {
+    const requeued = event('turn_ended', { message_id: 'a', stop_reason: 'interrupted' }, 'message_requeued');
+    const open = afterEvent(withMessage(ready, 'a'), requeued);
+    expect([hasOpenTurn(open), open.hasFailed]).toEqual([true, false]);
+    expect(hasOpenTurn(afterEvent(open, event('turn_ended', { message_id: 'a', stop_reason: 'end_turn' })))).toBe(false);
   });
 
   test('ends with its sandbox, but not if the sandbox is only paused', () => {
