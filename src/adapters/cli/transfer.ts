@@ -25,7 +25,7 @@ export async function transfer({ url, headers }: SkepClient, { method, path, bod
     ...(body !== undefined && { 'Content-Type': 'application/octet-stream' }),
     ...(length !== undefined && { 'Content-Length': String(length) }),
   };
-  const send = url.startsWith('https:') ? secureRequest : plainRequest;
+  const send = /^https:/i.test(url) ? secureRequest : plainRequest;
   const request = send(url + path, { method, headers: { ...headers, ...content }, ...(signal !== undefined && { signal }) });
   request.on('response', resolve);
   // The first error counts: if the request fails, so does the body, and the other way round.

@@ -45,6 +45,11 @@ test('an upload to a server that is not there says so', async () => {
   expect(line).toContain('No Skep server answers at http://127.0.0.1:1 (ECONNREFUSED).');
 });
 
+test('an address is secure in capital letters too', async () => {
+  const { failure } = await upload('HTTPS://127.0.0.1:1', Readable.from(endless()));
+  expect(failure).toMatchObject({ code: 'unreachable' });
+});
+
 test('an upload whose source fails throws the error of the source', async () => {
   const url = await serve((request) => request.resume());
   const broken = new Error('the disk is broken');
