@@ -1,10 +1,13 @@
 import { SkepError } from './failures.ts';
 
+/** The longest time of a timer, about 25 days. A longer one fires at once. */
+const longestTimerMs = 2 ** 31 - 1;
+
 /** Resolves after the time. Rejects with the signal's reason if the signal fires. */
 export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   signal?.throwIfAborted();
   const { promise, resolve, reject } = deferred<void>();
-  const timer = setTimeout(resolve, ms);
+  const timer = setTimeout(resolve, Math.min(ms, longestTimerMs));
   const stop = (): void => reject(signal?.reason);
   signal?.addEventListener('abort', stop);
   try {
@@ -30,7 +33,8 @@ export class Watchdog {
   /** Starts the time limit anew. */
   restart(limit: 'connect' | 'silence', ms: number): void {
     this.stop();
-    if (ms === Infinity) return;
+    // No connection lasts so long.
+    if (ms > longestTimerMs) return;
     this.#timer = setTimeout(() => {
       const message = limit === 'connect' ? 'The server did not answer in time.' : 'The server was silent for too long.';
       this.#controller.abort(new SkepError('timed_out', message, { context: { limit, limit_ms: ms } }));

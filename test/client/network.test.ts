@@ -116,6 +116,12 @@ describe('a server that does not answer', () => {
     expect(await failureOf(all(skep.events()))).toMatchObject({ code: 'timed_out', context: { limit: 'connect', limit_ms: 30 } });
   });
 
+  test('is waited for with a time limit that is longer than a timer can be', async () => {
+    const { skep } = await behindRelay({ silenceMs: 2 ** 31, connectMs: 2 ** 31, retryForMs: 0 });
+    expect(await skep.request('GET /api/v1/me')).toMatchObject({ user_id: 'ann' });
+    expect(await all(skep.sandboxes.list({ metadata__eq: ['task=none'] }))).toEqual([]);
+  });
+
   test('does not delay an abort, and the call fails with the reason of the signal', async () => {
     const { skep, relay } = await behindRelay({ retryForMs: 0 });
     relay.mishap = () => hang;
