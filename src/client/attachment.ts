@@ -157,8 +157,12 @@ export class Attachment implements AsyncIterable<OutputPart> {
     const { id, sandbox_id } = this.#execution;
     const input = { path: { id: sandbox_id, execution_id: id }, signal: this.#options.signal };
     await (await this.#connection.open(`GET ${one}`, input)).body?.cancel();
-    const query = { after: this.#offsets.stdout ?? 0 };
-    await (await this.#connection.open(`GET ${one}/output`, { ...input, query })).body?.cancel();
+    // The output can be dropped at each offset that the WebSocket asked for.
+    const { stdout = this.#offsets.stderr === undefined ? 0 : undefined, stderr } = this.#offsets;
+    for (const [stream, after] of [['stdout', stdout], ['stderr', stderr]] as const) {
+      if (after === undefined) continue;
+      await (await this.#connection.open(`GET ${one}/output`, { ...input, query: { stream, after } })).body?.cancel();
+    }
     return connectionLost('The server answers, but no WebSocket opens. A proxy in front of the server may not pass WebSockets on.');
   }
 

@@ -30,9 +30,9 @@ class FakeSocket implements ClientSocket {
   }
 }
 
-const fetch = async (): Promise<Response> => Response.json({ ticket: 'one' });
+const ticketOnly = async (): Promise<Response> => Response.json({ ticket: 'one' });
 
-async function attached(lives: readonly ((socket: FakeSocket) => void)[]) {
+async function attached(lives: readonly ((socket: FakeSocket) => void)[], fetch: typeof globalThis.fetch = ticketOnly) {
   const sockets: FakeSocket[] = [];
   const openSocket = (): FakeSocket => {
     const socket = new FakeSocket();
@@ -63,6 +63,30 @@ test.each<[string, (socket: FakeSocket) => void]>([
   sockets[1]?.emit('close');
   expect(await ended).toBe('exited');
   expect(sockets.map(({ sent }) => sent)).toEqual([[], ['ls\n', '{"close_input":true}']]);
+});
+
+/** Sends output of both streams, and closes. */
+const sendOutput = (socket: FakeSocket): void => {
+  socket.emit('open');
+  for (const each of ['stdout', 'stderr']) {
+    socket.emit('message', JSON.stringify({ stream: each, offset: 4 }));
+    socket.emit('message', new ArrayBuffer(3));
+  }
+  socket.emit('close');
+};
+
+test.each(['stdout', 'stderr'])('a refusal because output of %s is dropped says so', async (stream) => {
+  const probed: string[] = [];
+  const fetch = async (input: string | URL | Request): Promise<Response> => {
+    const url = input instanceof Request ? input.url : String(input);
+    if (!url.includes('/output?')) return await ticketOnly();
+    probed.push(url);
+    if (new URL(url).searchParams.get('stream') !== stream) return new Response();
+    return Response.json({ detail: 'It is gone.', code: 'output_dropped', oldest: 9 }, { status: 410 });
+  };
+  const { ended } = await attached([sendOutput, (socket) => socket.emit('close')], fetch);
+  await expect(ended).rejects.toMatchObject({ code: 'output_dropped', context: { oldest: 9 } });
+  expect(probed.at(-1)).toContain('after=7');
 });
 
 test('a message that is not JSON fails the iteration', async () => {
