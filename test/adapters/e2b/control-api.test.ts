@@ -1,16 +1,17 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, test, vi } from 'vitest';
 import { e2b } from '../../../src/adapters/e2b/index.ts';
 import { Failure } from '../../../src/domain/failure.ts';
 import type { SandboxSpec, SandboxSpecInput } from '../../../src/domain/sandbox-spec.ts';
 import { type Client, createClient, object } from '../../support/client.ts';
 import { until } from '../../support/until.ts';
-import { startWorld } from '../http/world.ts';
+import { startWorld, type WorldOptions } from '../http/world.ts';
 import { openDoor } from './door.ts';
 
 const forever = { freezeAfterMs: null, stopAfterMs: null, deleteAfterMs: null, maxLifeMs: null };
 
-async function openWith(specs: readonly SandboxSpecInput[]) {
-  const world = await startWorld({ specs, server: { mounts: [e2b] } });
+async function openWith(specs: readonly SandboxSpecInput[], options: WorldOptions = {}) {
+  const world = await startWorld({ ...options, specs, server: { mounts: [e2b] } });
   const ann: Client = (method, path, body) => createClient(world.url, null)(method, path, body, { 'X-API-Key': world.keys.ann });
   return { world, ann };
 }
@@ -125,6 +126,16 @@ describe('the sandboxes of E2B clients', () => {
     await world.skep.sandboxes.pause('ann', id);
     expect([(await ann('POST', `${path}/pause`)).status, object(await ann('GET', path))['endAt']]).toEqual([409, expect.stringMatching(/^9999/)]);
     expect([(await ann('POST', `${path}/resume`)).status, await minutesLeft()]).toEqual([201, 5]);
+  });
+
+  test.each(['connect', 'resume'])('%s is answered when the sandbox runs, although its resumption is slow', async (method) => {
+    const { world, ann } = await openWith([{ id: 'base' }], { answerWithinMs: 50 });
+    const id = String(object(await ann('POST', '/e2b/v2/sandboxes', { templateID: 'base' }))['sandboxID']);
+    const path = `/e2b/sandboxes/${id}`;
+    expect((await ann('POST', `${path}/pause`)).status).toBe(204);
+    world.faults.runtime = delay(300);
+    expect((await ann('POST', `${path}/${method}`)).status).toBe(201);
+    expect(await world.skep.sandboxes.get('ann', id)).toMatchObject({ status: 'RUNNING' });
   });
 
   test.each([null, 3_600_000])('keeps the timeout of a sandbox that Skep has paused, unless that of connect is longer, with max_life %s', async (maxLifeMs) => {

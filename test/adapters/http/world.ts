@@ -18,7 +18,7 @@ import { type Answer, createClient } from '../../support/client.ts';
 import { doublesModule } from '../../support/doubles-module.ts';
 import { createOpenApiChecker } from '../../support/openapi.ts';
 
-/** The error that each part throws instead of doing its work. A test sets it. */
+/** The error that each part throws instead of doing its work, or a promise of it, for which the part waits. A test sets it. */
 export interface Faults {
   git?: unknown;
   runtime?: unknown;
@@ -45,6 +45,7 @@ export interface WorldOptions {
   readonly command?: MemoryCommand;
   /** A git provider before the one of the world. */
   readonly firstProvider?: GitProvider;
+  readonly answerWithinMs?: number;
 }
 
 export const plainSpec: SandboxSpecInput = {
@@ -71,7 +72,8 @@ export const repository = {
 };
 
 /** Starts a deployment with memory adapters behind a real server on loopback. */
-export async function createWorld({ server: serverOptions = {}, specs = [plainSpec], limits = {}, disk = null, script, command, firstProvider }: WorldOptions = {}) {
+export async function createWorld({ server: serverOptions = {}, specs = [plainSpec], limits = {}, ...options }: WorldOptions = {}) {
+  const { disk = null, script, command, firstProvider, answerWithinMs = 2000 } = options;
   const clock = createSystemClock();
   const auth = createMemoryAuth(clock);
   const lines: Line[] = [];
@@ -103,7 +105,7 @@ export async function createWorld({ server: serverOptions = {}, specs = [plainSp
     agentProtocol: [createMemoryAgentProtocol(script === undefined ? {} : { script })],
     probe: createMemoryProbe(),
   });
-  const skep = await createSkep({ limits, answerWithinMs: 2000, modules: [doubles] });
+  const skep = await createSkep({ limits, answerWithinMs, modules: [doubles] });
   const keys = {
     ann: auth.issue({ userId: 'ann', keyName: 'ann-laptop', access: 'full' }),
     ben: auth.issue({ userId: 'ben', keyName: 'ben-ci', access: 'full' }),
@@ -162,7 +164,7 @@ function failing<T extends object>(port: T, methods: readonly (keyof T)[], fault
       const bound: unknown = member.bind(target);
       if (typeof bound !== 'function' || !methods.some((method) => method === name)) return bound;
       return async (...args: unknown[]) => {
-        const error = fault();
+        const error = await fault();
         if (error !== undefined) throw error;
         return await bound(...args);
       };
