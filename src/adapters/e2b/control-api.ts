@@ -123,10 +123,10 @@ const connect: Handler = async ({ context, id, body }) => {
   const found = await skep.sandboxes.get(principal, id);
   const isRunning = found.status === 'RUNNING';
   if (!isRunning) await skep.sandboxes.resume(principal, id);
-  // A client uses the sandbox at once, so it must run, also if the resumption takes longer than a request usually does.
-  const sandbox = isRunning ? found : await skep.sandboxes.awaitRunning(principal, id, context.closed);
   const timeoutMs = (timeout ?? (isRunning ? 0 : defaultTimeoutSeconds)) * 1000;
   await skep.sandboxes.extendTimeout(principal, id, timeoutMs, replaceableLifeMs(skep, found));
+  // A client uses the sandbox at once, so it must run, also if the resumption takes longer than a request usually does.
+  const sandbox = isRunning ? found : await skep.sandboxes.awaitRunning(principal, id, context.closed);
   context.response.status(isRunning ? 200 : 201);
   return presentConnection(context, sandbox);
 };
