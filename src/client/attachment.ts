@@ -158,10 +158,10 @@ export class Attachment implements AsyncIterable<OutputPart> {
     const input = { path: { id: sandbox_id, execution_id: id }, signal: this.#options.signal };
     await (await this.#connection.open(`GET ${one}`, input)).body?.cancel();
     // The output can be dropped at each offset that the WebSocket asked for.
-    const { stdout = this.#offsets.stderr === undefined ? 0 : undefined, stderr } = this.#offsets;
-    for (const [stream, after] of [['stdout', stdout], ['stderr', stderr]] as const) {
-      if (after === undefined) continue;
-      await (await this.#connection.open(`GET ${one}/output`, { ...input, query: { stream, after } })).body?.cancel();
+    const asked = (['stdout', 'stderr'] as const).filter((stream) => this.#offsets[stream] !== undefined);
+    for (const stream of asked.length === 0 ? (['stdout'] as const) : asked) {
+      const query = { stream, after: this.#offsets[stream] ?? 0 };
+      await (await this.#connection.open(`GET ${one}/output`, { ...input, query })).body?.cancel();
     }
     return connectionLost('The server answers, but no WebSocket opens. A proxy in front of the server may not pass WebSockets on.');
   }

@@ -47,10 +47,8 @@ export async function sendMessage(
   };
   // A repeated request is answered whatever has changed since, also if the memory or the queue is full.
   const earlier = claim === undefined ? null : await store.conversations.findClaim(claim);
-  if (earlier?.kind === 'conflict') throw new Failure('idempotency_conflict', { key: claim?.key ?? '' });
-  if (earlier !== null) return { messageId };
-  deps.agentMemory.check();
-  const outcome = await writeConversation(deps, id, enqueue, claim);
+  if (earlier === null) deps.agentMemory.check();
+  const outcome = earlier ?? (await writeConversation(deps, id, enqueue, claim));
   if (outcome.kind === 'conflict') throw new Failure('idempotency_conflict', { key: claim?.key ?? '' });
   if (outcome.kind !== 'repeated') reconciler.enqueue(id);
   return { messageId };
