@@ -67,9 +67,12 @@ export function dashboardLoads(opened: () => { readonly scene: Scene; readonly s
     await page.locator('tbody tr').first().waitFor();
     await page.route(/sandboxes\/search/, (route) => route.fulfill(problem));
     const failed = page.waitForResponse(/sandboxes\/search/);
-    const sandbox = await scene.client.sandboxes.start({ spec: 'web' });
-    await (await failed).finished();
-    await page.unroute(/sandboxes\/search/);
+    const sandbox = await scene.client.sandboxes.start({ spec: 'web', waitUntil: 'running' });
+    await failed;
+    // A load begins when the one before has ended, so the page has handled the failure then.
+    const next = page.waitForRequest(/sandboxes\/search/);
+    await sandbox.pause();
+    await next;
     const held = Promise.withResolvers<void>();
     await page.route(/status__eq/, async (route) => (await held.promise, await route.continue()));
     await page.getByLabel('Status').selectOption('Error');
