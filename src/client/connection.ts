@@ -11,7 +11,7 @@ export interface ClientOptions {
   readonly key?: string | undefined;
   /** The time limit for opening a stream or a WebSocket, in milliseconds. Default: 10,000. */
   readonly connectMs?: number | undefined;
-  /** The time limit for a response, and for each part of it, in milliseconds. Default: 60,000. */
+  /** The time limit for a response, and for each part of it, in milliseconds. Default: 60,000; 290,000 where the server waits for git. */
   readonly silenceMs?: number | undefined;
   /** How long a request is repeated after temporary failures, in milliseconds. Default: 30,000. */
   readonly retryForMs?: number | undefined;
@@ -66,6 +66,7 @@ interface AnyInput extends CallOptions {
 interface PreparedRequest {
   readonly address: string;
   readonly init: RequestInit;
+  readonly silenceMs: number;
   /** Whether it can be sent twice without harm. */
   readonly isSafe: boolean;
 }
@@ -78,6 +79,15 @@ function withScheme(address: unknown): string {
   if (!/^https?:/i.test(full) || !URL.canParse(full)) throw invalidInput(['url'], `must be an http or https address, but is "${address}"`);
   return full;
 }
+
+/** For these, the server waits for git: for a clone, a push or a comparison of many files. */
+const gitRoutes: ReadonlySet<string> = new Set<Route>([
+  'GET /api/user/repository/{repository_name}/microagents', 'GET /api/user/repository/{repository_name}/microagents/content',
+  'GET /api/v1/app-conversations/{id}/changes', 'POST /api/v1/app-conversations/{id}/publish',
+]);
+
+/** Node's `fetch` itself ends a request that has no response after 300 seconds. */
+const gitSilenceMs = 290_000;
 
 /** Sends requests. Repeats them if that can help and does no harm. */
 export class Connection {
@@ -145,9 +155,8 @@ export class Connection {
     }
   }
 
-  async #attempt({ address, init }: PreparedRequest, input: AnyInput, isStream: boolean, connectMs?: number): Promise<unknown> {
+  async #attempt({ address, init, silenceMs }: PreparedRequest, input: AnyInput, isStream: boolean, connectMs?: number): Promise<unknown> {
     const watch = new Watchdog(input.signal);
-    const silenceMs = input.silenceMs ?? this.silenceMs;
     let response: Response | null = null;
     try {
       if (connectMs !== undefined) watch.restart('connect', connectMs);
@@ -172,7 +181,7 @@ export class Connection {
     }
   }
 
-  #prepare(route: string, { path = {}, query = {}, headers, body }: AnyInput): PreparedRequest {
+  #prepare(route: string, { path = {}, query = {}, headers, body, silenceMs = this.options.silenceMs }: AnyInput): PreparedRequest {
     const [method = '', template = ''] = route.split(' ');
     if (body instanceof ReadableStream && !sendsStreams()) throw invalidInput(['body'], "can't be a stream here; pass a Blob or bytes");
     const isJson = body !== undefined && ![Uint8Array, Blob, ReadableStream].some((bytes) => body instanceof bytes);
@@ -182,6 +191,7 @@ export class Connection {
     for (const [name, value] of Object.entries(headers ?? {})) if (value !== undefined) sent.set(name, String(value));
     return {
       address: this.url + addressOf(template, path, query),
+      silenceMs: silenceMs ?? (gitRoutes.has(route) ? gitSilenceMs : this.silenceMs),
       isSafe: method !== 'POST' || sent.has('Idempotency-Key'),
       init: {
         method,

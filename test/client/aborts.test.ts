@@ -1,5 +1,5 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
-import { type ClientOptions, createClient, type SkepClient } from '../../src/client/index.ts';
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { type ClientOptions, createClient, isFailure, type SkepClient } from '../../src/client/index.ts';
 import { commands } from '../adapters/http/executions-support.ts';
 import { createWorld, plainSpec, type World } from '../adapters/http/world.ts';
 import { startRelay } from './relay.ts';
@@ -69,4 +69,21 @@ test('a stream is refused on a platform that would send its name instead', async
   });
   const uploaded = sandbox.files.write('/tmp/file', new Blob(['text']).stream());
   await expect(uploaded).rejects.toMatchObject({ code: 'invalid_request', context: { problems: [{ loc: ['body'] }] } });
+});
+
+test('a request has more time where the server waits for git, unless a limit is given', async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const silent = { url: world.url, retryForMs: 0, fetch: () => new Promise<never>(() => {}) };
+  const path = { id: 'one' };
+  const limitOf = async (send: () => Promise<unknown>) => {
+    const failed = send().catch((error: unknown) => isFailure(error, 'timed_out') && error.context.limit_ms);
+    await vi.advanceTimersByTimeAsync(300_000);
+    return await failed;
+  };
+  const skep = createClient(silent);
+  expect(await limitOf(() => skep.request('GET /api/v1/app-conversations/{id}', { path }))).toBe(60_000);
+  expect(await limitOf(() => skep.request('POST /api/v1/app-conversations/{id}/publish', { path, body: {} }))).toBe(290_000);
+  const patch = () => createClient({ ...silent, silenceMs: 7 }).stream('GET /api/v1/app-conversations/{id}/changes', { path });
+  expect(await limitOf(patch)).toBe(7);
 });

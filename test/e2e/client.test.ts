@@ -1,5 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { exitOnOutputError } from '../../src/adapters/cli/console.ts';
 import { main } from '../../src/composition/executable/program.ts';
@@ -112,7 +114,7 @@ describe('The command line client', () => {
     };
     await until(moved, (shown) => shown.includes(`${sandbox} RESUMING -> RUNNING`), 60_000);
     following.interrupt();
-    expect(await following.exitCode()).toBe(0);
+    expect(await following.exitCode()).toBe(130);
 
     const shown = await runSkep(['conversations', 'show', id], env);
     expect(shown).toMatchObject({ code: 0, stdout: expect.stringMatching(/^# Say hello\n\n## User, \S+\n\n> hello\n\n## Agent, \S+\n\n> heard: hello\n/) });
@@ -198,6 +200,19 @@ describe('The command line client', () => {
       [['--timeout', '90'], /duration/],
       [['--memory', '1'], /size/],
     ] as const) expect(await runSkep(['sandboxes', 'start', 'told', ...args], env)).toMatchObject({ code: 1, stderr: expect.stringMatching(words) });
+  });
+
+  const waiting = [['logs', 'sb-1'], ['changes', 'conv-1', '--patch'], ['conversations', 'show', 'conv-1'], ['sandboxes', 'follow']];
+  test.concurrent.each(waiting)('%s %s ends without a message at Ctrl-C, if the server has not answered', async (...args) => {
+    const silent = createServer();
+    await once(silent.listen(0, '127.0.0.1'), 'listening');
+    const { port } = silent.address() as AddressInfo;
+    const command = run(...args, '--url', `http://127.0.0.1:${port}`);
+    await once(silent, 'request');
+    command.interrupt();
+    expect([await command.exitCode(), command.shown()]).toEqual([130, '']);
+    silent.closeAllConnections();
+    silent.close();
   });
 
   test('reports each error with its reason', async () => {

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import type { api, SkepClient } from '../../client/index.ts';
-import { clientOf, CommandError, type Common, notice, print, printBody, stopSignal } from './console.ts';
+import { clientOf, CommandError, type Common, notice, print, printBody, stoppable } from './console.ts';
 import { table } from './tables.ts';
 import { safeLine, safeText } from './safe-text.ts';
 
@@ -40,8 +40,7 @@ async function showChanges(id: string, { patch = false, file, ...options }: Chan
     if (!changes.complete) notice(incomplete);
     return;
   }
-  const signal = stopSignal();
-  await printBody((await readPatch(client, id, file, signal)).body, signal);
+  await stoppable(async (signal) => await printBody((await readPatch(client, id, file, signal)).body));
 }
 
 interface PublishOptions extends Common, Partial<api.PullRequestRequest> {

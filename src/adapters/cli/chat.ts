@@ -1,7 +1,7 @@
 import { commandName } from '../../client/command-name.ts';
 import type { api, Conversation, SkepClient } from '../../client/index.ts';
 import { incomplete, patchLines, publishChanges } from './changes.ts';
-import { CommandError, followOptions, textOfError, untilStopped } from './console.ts';
+import { CommandError, followOptions, textOfError } from './console.ts';
 import { safeLine } from './safe-text.ts';
 import { afterEvent, type ChatState, exitCodeOf, firstState, hasOpenTurn, withMessage, withTurnsEnded } from './chat-state.ts';
 import { Terminal, type TerminalOptions } from './chat-terminal.ts';
@@ -54,7 +54,9 @@ export class Chat {
       await this.#readConversation();
       earlierEvents.resolve();
       const events = this.#conversation.events({ after: last, ...followOptions(signal, (text) => this.#printer.line(text)) });
-      for await (const event of untilStopped(events, signal)) await this.#handleEvent(event);
+      for await (const event of events) await this.#handleEvent(event);
+    } catch (error) {
+      if (!signal.aborted) throw error;
     } finally {
       this.#leaving.abort();
       this.#terminal.close();

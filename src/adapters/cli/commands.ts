@@ -3,7 +3,7 @@ import type { api, SkepClient } from '../../client/index.ts';
 import { addPair, addStartOptions, startBody, type StartOptions, toSeconds } from './arguments.ts';
 import { addChanges } from './changes.ts';
 import { addChat } from './chat-command.ts';
-import { clientOf, CommandError, type Common, notice, olderNotice, print, subcommand } from './console.ts';
+import { clientOf, CommandError, type Common, notice, olderNotice, print, stoppable, subcommand } from './console.ts';
 import { conversationTable, recordText, sandboxTable, table } from './tables.ts';
 import { addCopy } from './copy.ts';
 import { addExecutions } from './exec-command.ts';
@@ -28,7 +28,7 @@ export function addClientCommands(program: Command, finish: (exitCode: number) =
       await forwardPort(clientOf(options), id, ports, options);
     });
   addExecutions(program, finish);
-  addCopy(program, finish);
+  addCopy(program);
   addLogs(program);
   addChanges(
     subcommand(program, 'changes <conversation>', 'show the changes of a conversation'),
@@ -48,9 +48,9 @@ function addConversations(parent: Command): void {
     table: conversationTable,
   });
   subcommand(parent, 'follow <id>', 'show its messages and events as they come')
-    .action(async (id: string, options: Common) => await followConversation(clientOf(options), id, options));
+    .action(async (id: string, options: Common) => await stoppable((signal) => followConversation(clientOf(options), id, options, signal)));
   subcommand(parent, 'show <id>', 'print its transcript, as Markdown or JSON')
-    .action(async (id: string, options: Common) => await showTranscript(clientOf(options), id, options));
+    .action(async (id: string, options: Common) => await stoppable((signal) => showTranscript(clientOf(options), id, options, signal)));
   subcommand(parent, 'rename <id> <title>', 'change the title of one').action(rename);
   subcommand(parent, 'cancel <id> [message]', 'stop its turn; or only that of a message, by its id, and withdraw the message if it waits')
     .action(async (id: string, messageId: string | undefined, options: Common) => {
@@ -80,7 +80,7 @@ function addSandboxes(parent: Command): void {
     .action(async (spec: string | undefined, options: Common & StartOptions) =>
       showSandbox(options, await clientOf(options).request('POST /api/v1/sandboxes', { body: startBody(spec, options) })));
   subcommand(parent, 'follow', 'show status changes as they happen')
-    .action(async (options: Common) => await followSandboxes(clientOf(options), options));
+    .action(async (options: Common) => await stoppable((signal) => followSandboxes(clientOf(options), options, signal)));
   subcommand(parent, 'pause <id>', 'pause one')
     .addOption(new Option('--kind <kind>', 'freeze keeps its processes, stop frees their memory').choices(['freeze', 'stop']))
     .action(async (id: string, { kind, ...options }: Common & { readonly kind?: 'freeze' | 'stop' }) => {

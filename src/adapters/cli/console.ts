@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { constants } from 'node:os';
 import type { Command } from 'commander';
 import { commandName } from '../../client/command-name.ts';
 import { createClient, isFailure, type SkepClient, type SkepError } from '../../client/index.ts';
@@ -105,12 +106,10 @@ export function print({ json = false }: JsonOption, value: unknown, text: string
   process.stdout.write(json ? `${JSON.stringify(value, null, 2)}\n` : text);
 }
 
-/** Prints the bytes of a response. On a terminal, removes control characters. Ends when the signal fires. */
-export async function printBody(
-  body: AsyncIterable<Uint8Array> | null, signal: AbortSignal, target: NodeJS.WriteStream = process.stdout,
-): Promise<void> {
+/** Prints the bytes of a response. On a terminal, removes control characters. */
+export async function printBody(body: AsyncIterable<Uint8Array> | null, target: NodeJS.WriteStream = process.stdout): Promise<void> {
   const decoder = new TextDecoder();
-  for await (const bytes of untilStopped(body ?? [], signal)) {
+  for await (const bytes of body ?? []) {
     const shown = target.isTTY ? safeText(decoder.decode(bytes, { stream: true })) : bytes;
     if (!target.write(shown)) await once(target, 'drain');
   }
@@ -132,17 +131,27 @@ export function stopSignal(): AbortSignal {
   return controller.signal;
 }
 
+/** A signal has stopped a command. */
+export class Stopped extends Error {
+  /** That of a program that the signal ends. */
+  readonly exitCode: number;
+
+  constructor(name: 'SIGTERM' | 'SIGINT') {
+    super(name);
+    this.exitCode = 128 + constants.signals[name];
+  }
+}
+
+/** Runs a command with a stop signal. Rejects with `Stopped` if the command fails after the signal fired. */
+export async function stoppable(command: (signal: AbortSignal) => Promise<void>): Promise<void> {
+  const signal = stopSignal();
+  await command(signal).catch((error: unknown) => {
+    throw signal.aborted ? new Stopped(signal.reason === 'SIGINT' ? 'SIGINT' : 'SIGTERM') : error;
+  });
+}
+
 /** Returns options that follow a stream until the signal fires, and report when the server can't be reached. */
 export function followOptions(signal: AbortSignal, report: (text: string) => void = notice) {
   const onLost = (failure: Error): void => report(`The connection to the server was lost, reconnecting: ${safeLine(failure.message)}`);
   return { signal, reconnectForMs: Infinity, onLost };
-}
-
-/** Yields the items until the signal fires, and then ends without an error. */
-export async function* untilStopped<T>(items: AsyncIterable<T> | Iterable<T>, signal: AbortSignal): AsyncGenerator<T, void> {
-  try {
-    yield* items;
-  } catch (error) {
-    if (!signal.aborted) throw error;
-  }
 }

@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
 import { lstat, mkdtemp, rename, rm, stat } from 'node:fs/promises';
-import { constants } from 'node:os';
 import { basename, dirname, join, posix, resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
@@ -10,24 +9,19 @@ import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
 import { addressOf } from '../../client/connection.ts';
 import { isFailure, type SkepClient } from '../../client/index.ts';
-import { clientOf, CommandError, notice, stopSignal, urlHelp } from './console.ts';
+import { clientOf, CommandError, notice, stoppable, urlHelp } from './console.ts';
 import { readFirstEntry, writeFirstEntry } from './first-tar-entry.ts';
 import { safeLine, safeText } from './safe-text.ts';
 import { discardBody, transfer } from './transfer.ts';
 
-export function addCopy(program: Command, finish: (exitCode: number) => void): void {
+export function addCopy(program: Command): void {
   program.command('cp').description('copy files into a sandbox or out of it, as docker cp does; the sandbox may be paused. '
     + 'A copy into a sandbox creates missing directories, and a single file gets the present time')
     .argument('<source>', 'SANDBOX:/PATH, a path of this machine, or - for a tar on the standard input')
     .argument('<target>', 'the same; - writes a tar to the standard output')
     .option('--url <url>', urlHelp)
-    .action(async (source: string, target: string, options: { readonly url?: string }) => {
-      const signal = stopSignal();
-      await copy(clientOf(options), source, target, signal).catch((error: unknown) => {
-        if (!signal.aborted) throw error;
-        finish(128 + constants.signals[signal.reason === 'SIGINT' ? 'SIGINT' : 'SIGTERM']);
-      });
-    });
+    .action((source: string, target: string, options: { readonly url?: string }) =>
+      stoppable((signal) => copy(clientOf(options), source, target, signal)));
 }
 
 const linkAdvice = 'Give the path of its target, or copy it into a directory.';

@@ -1,6 +1,6 @@
 import { styleText } from 'node:util';
 import type { api, SkepClient } from '../../client/index.ts';
-import { followOptions, type JsonOption, printBody, stopSignal, untilStopped } from './console.ts';
+import { followOptions, type JsonOption, printBody } from './console.ts';
 import { safeLine, safeText } from './safe-text.ts';
 import { contentLines, titleLines } from './tool-call-text.ts';
 
@@ -140,21 +140,19 @@ export class EventPrinter {
   }
 }
 
-/** Prints the events of a conversation from the beginning, until the conversation is deleted or the process ends. */
-export async function followConversation(client: SkepClient, id: string, { json }: JsonOption): Promise<void> {
+/** Prints the events of a conversation from the beginning, until the conversation is deleted or the signal fires. */
+export async function followConversation(client: SkepClient, id: string, { json }: JsonOption, signal: AbortSignal): Promise<void> {
   const { stdout } = process;
   const colored = stdout.isTTY && stdout.hasColors();
   const printer = new EventPrinter({ write: (text) => stdout.write(text), colored, json: json === true });
-  const signal = stopSignal();
   const events = client.events({ conversation: id, ...followOptions(signal) });
-  for await (const event of untilStopped(events, signal)) printer.show(event);
+  for await (const event of events) printer.show(event);
 }
 
-/** Prints status changes of sandboxes from now on, until the process ends. */
-export async function followSandboxes(client: SkepClient, { json = false }: JsonOption): Promise<void> {
-  const signal = stopSignal();
+/** Prints status changes of sandboxes from now on, until the signal fires. */
+export async function followSandboxes(client: SkepClient, { json = false }: JsonOption, signal: AbortSignal): Promise<void> {
   const events = client.events({ kinds: ['sandbox_moved'], ...followOptions(signal) });
-  for await (const event of untilStopped(events, signal)) {
+  for await (const event of events) {
     if (event.kind !== 'sandbox_moved') continue;
     const { at, sandbox_id, reason, data } = event;
     const tier = data.pause_kind === null ? '' : ` (${data.pause_kind})`;
@@ -163,9 +161,8 @@ export async function followSandboxes(client: SkepClient, { json = false }: Json
   }
 }
 
-export async function showTranscript(client: SkepClient, id: string, { json }: JsonOption): Promise<void> {
-  const signal = stopSignal();
+export async function showTranscript(client: SkepClient, id: string, { json }: JsonOption, signal: AbortSignal): Promise<void> {
   const query = { format: json === true ? 'json' : 'markdown' } as const;
   const { body } = await client.stream('GET /api/v1/app-conversations/{id}/transcript', { path: { id }, query, signal });
-  await printBody(body, signal);
+  await printBody(body);
 }

@@ -4,7 +4,7 @@ import { addressOf } from '../../client/connection.ts';
 import { connectionLost, isTemporary } from '../../client/failures.ts';
 import { type Execution, type FollowOptions, isFailure, type OutputPart } from '../../client/index.ts';
 import { toCount } from './arguments.ts';
-import { clientOf, followOptions, notice, printBody, stopSignal, untilStopped, urlHelp } from './console.ts';
+import { clientOf, followOptions, notice, printBody, stoppable, urlHelp } from './console.ts';
 import { discardBody, transfer } from './transfer.ts';
 
 export function addLogs(program: Command): void {
@@ -14,7 +14,8 @@ export function addLogs(program: Command): void {
     .option('-f, --follow', 'continue until the sandbox stops, or the execution ends')
     .option('-n, --tail <lines>', 'begin with the last lines, at most this many', toCount)
     .option('--url <url>', urlHelp)
-    .action(showLogs);
+    .action((id: string, executionId: string | undefined, options: LogOptions) =>
+      stoppable((signal) => showLogs(id, executionId, options, signal)));
 }
 
 interface LogOptions {
@@ -24,11 +25,12 @@ interface LogOptions {
 }
 
 /**
- * Prints the log of a sandbox, or both outputs of an execution. On a terminal, removes control characters. Ends at a stop signal.
- * Reconnects to an execution that it follows. The log of a sandbox has no offset at which it could continue.
+ * Prints the log of a sandbox, or both outputs of an execution. On a terminal, removes control characters. Reconnects to an execution that
+ * it follows. The log of a sandbox has no offset at which it could continue.
  */
-async function showLogs(id: string, executionId: string | undefined, { follow = false, tail, ...options }: LogOptions): Promise<void> {
-  const signal = stopSignal();
+async function showLogs(
+  id: string, executionId: string | undefined, { follow = false, tail, ...options }: LogOptions, signal: AbortSignal,
+): Promise<void> {
   const client = clientOf(options);
   const resource = `/api/v1/sandboxes/{id}${executionId === undefined ? '' : '/executions/{execution_id}'}`;
   const get = (part: string, query: object): Promise<Readable> =>
@@ -51,10 +53,9 @@ async function showLogs(id: string, executionId: string | undefined, { follow = 
         throw connectionLost('The connection was lost before the end of the log. Run the command again.', cause);
       });
     // The API counts bytes, so the log is read once more to count lines.
-    const start = tail === undefined ? 0 : await read(false, (log) => startOfLines(untilStopped(log, signal), tail));
-    if (signal.aborted) return;
-    if (followFrom === undefined) await read(follow, (log) => printBody(partFrom(log, start), signal, target));
-    else await printBody(followFrom((after ?? 0) + start), signal, target);
+    const start = tail === undefined ? 0 : await read(false, (log) => startOfLines(log, tail));
+    if (followFrom === undefined) await read(follow, (log) => printBody(partFrom(log, start), target));
+    else await printBody(followFrom((after ?? 0) + start), target);
   };
   if (executionId === undefined) {
     await show(process.stdout, '/logs', {});

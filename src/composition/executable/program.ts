@@ -1,7 +1,7 @@
 import { Command, CommanderError, Option } from 'commander';
 import { addClientCommands } from '../../adapters/cli/commands.ts';
 import { toDuration } from '../../adapters/cli/arguments.ts';
-import { exitOnOutputError, type JsonOption, localUrl, print } from '../../adapters/cli/console.ts';
+import { exitOnOutputError, type JsonOption, localUrl, print, Stopped } from '../../adapters/cli/console.ts';
 import { packageVersion } from '../../adapters/shared/package-version.ts';
 import { commandName } from '../../client/command-name.ts';
 import { keyAccesses } from '../../domain/principal.ts';
@@ -33,7 +33,7 @@ export async function main(argv: readonly string[]): Promise<number> {
     await program.parseAsync(argv);
     return exitCode;
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode;
+    if (error instanceof CommanderError || error instanceof Stopped) return error.exitCode;
     process.stderr.write(`skep: ${explain(error)}\n`);
     return 1;
   }
