@@ -52,7 +52,8 @@ export class ProgressReporter implements AsyncDisposable {
   #schedule(): void {
     if (this.#ended || isSameReason(this.#newest, this.#written)) return;
     const { clock, quietMs = 250 } = this.#deps;
-    const delayMs = Math.max(quietMs, this.#nextAt - clock.now());
+    // The clock can be set back.
+    const delayMs = Math.max(quietMs, Math.min(this.#nextAt - clock.now(), everyMs));
     if (delayMs <= 0) this.#start();
     else this.#cancel = clock.after(delayMs, () => this.#start());
   }

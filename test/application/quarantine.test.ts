@@ -66,6 +66,14 @@ describe('a sandbox that the store does not know', () => {
     expect([engine.inspect(stray.id).state, await quarantine()]).toEqual(['absent', []]);
   });
 
+  test('has a new grace period if the clock is set back', async () => {
+    const { quarantine, clock, sweeper } = await withStrays([stray.id], {}, (world) => world.clock.jump(-hour));
+    expect(await quarantine()).toEqual([]);
+    clock.advance(2000);
+    await sweeper.sweep();
+    expect(await quarantine()).toMatchObject([{ id: stray.id }]);
+  });
+
   test('is removed after the grace period if the quarantine time is 0', async () => {
     const { engine, quarantine } = await withStrays([stray.id], { quarantineForMs: 0 });
     expect([engine.inspect(stray.id).state, await quarantine()]).toEqual(['absent', []]);

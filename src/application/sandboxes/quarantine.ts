@@ -73,9 +73,11 @@ export class Quarantine {
     const seen = new Set(orphans.map(({ id }) => id));
     for (const id of this.#orphansSince.keys()) if (!seen.has(id)) this.#orphansSince.delete(id);
     for (const id of seen) {
-      const since = this.#orphansSince.get(id) ?? clock.now();
+      const now = clock.now();
+      // The clock can be set back.
+      const since = Math.min(this.#orphansSince.get(id) ?? now, now);
       this.#orphansSince.set(id, since);
-      if (closing.aborted || clock.now() - since < orphanGraceMs) continue;
+      if (closing.aborted || now - since < orphanGraceMs) continue;
       try {
         await this.#sweepOne(id, closing);
       } catch (error) {
