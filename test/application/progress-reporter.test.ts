@@ -9,7 +9,7 @@ test('progress is written within a second, also if the clock was set back', asyn
   const written: Reason[] = [];
   const write = async (reason: Reason): Promise<boolean> => written.push(reason) > 0;
   await using reporter = new ProgressReporter({ clock, written: null, write });
-  const pulling = (image: string): Reason => ({ code: 'pulling_image', image });
+  const pulling = (image: string): Reason => ({ code: 'pulling_image', image, layers: 1, doneLayers: 0, bytes: null, doneBytes: null });
   reporter.report(pulling('one'));
   clock.advance(250);
   await calm();

@@ -83,6 +83,23 @@ export function dashboardLoads(opened: () => { readonly scene: Scene; readonly s
     await sandbox.delete();
   });
 
+  test('keeps the rows if more of them can’t be loaded', async () => {
+    await using page = await opened().scene.page('overview');
+    await page.route(/sandboxes\/search/, async (route) => {
+      if (route.request().url().includes('page_id')) return await route.fulfill(problem);
+      const response = await route.fetch();
+      await route.fulfill({ response, json: { ...await response.json(), next_page_id: 'more' } });
+    });
+    await page.getByRole('link', { name: 'Sandboxes' }).first().click();
+    await page.getByRole('button', { name: 'Show more' }).click();
+    await page.getByText('Not now.').waitFor();
+    expect(await page.locator('tbody tr').count()).toBeGreaterThan(0);
+    await page.unroute(/sandboxes\/search/);
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByText('Not now.').waitFor({ state: 'detached' });
+    await page.locator('table[aria-busy=false]').waitFor();
+  });
+
   test('shows why a sandbox can’t be started, and its files and ports not be shown, while the specs can’t be read', async () => {
     const { scene, seeded } = opened();
     await using page = await scene.page('overview');

@@ -51,7 +51,7 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   user_id: () => 'must be 1 to 100 characters, without control characters, and must not begin with skep:',
   ...argumentReasons,
   unknown_page: () => 'belongs to a git provider that can no longer be searched; begin with the first page',
-  unknown_option: ({ options }) => `must be one of the options that the agent offers: ${options.join(', ')}`,
+  unknown_option: ({ options }) => `must be one of: ${options.join(', ')}`,
   repository_name: ({ problem }) => `The repository name must not ${nameProblems[problem]}`,
 
   quarantined: ({ keptForMs, specId, ownerId }) =>

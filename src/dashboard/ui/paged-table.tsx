@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import type { api } from '../../client/index.ts';
 import { useResource } from '../live-resources.ts';
 import { Button, Table, type TableProps } from './controls.tsx';
-import { Loaded } from './page.tsx';
+import { Failed, Loaded } from './page.tsx';
 
 interface PageOf<T> {
   readonly items: readonly T[];
@@ -27,7 +27,6 @@ interface PagedTableProps<T> extends Omit<TableProps<T>, 'items'> {
 /** A table of the first pages of a listing; the user can load more. */
 export function PagedTable<T>({ read, filters, isRelevant, empty, ...table }: PagedTableProps<T>) {
   const [count, setCount] = useState(1);
-  const asked = [...filters, count];
   const resource = useResource(async (signal) => {
     const items: T[] = [];
     let next: string | null = null;
@@ -36,18 +35,24 @@ export function PagedTable<T>({ read, filters, isRelevant, empty, ...table }: Pa
       items.push(...answer.items);
       next = answer.next_page_id;
     }
-    return { items, hasMore: next !== null, answers: asked };
-  }, asked, isRelevant);
-  const { data, error } = resource;
-  const isStale = data !== null && asked.some((one, index) => one !== data.answers[index]);
+    return { items, hasMore: next !== null, filters, count };
+  }, [...filters, count], isRelevant);
+  const { data, error, reload } = resource;
+  const isStale = data !== null && filters.some((one, index) => one !== data.filters[index]);
   return (
     <Loaded resource={isStale && error !== null ? { ...resource, data: null } : resource}>
-      {({ items, hasMore }) => items.length === 0 && !isStale ? empty : (
-        <>
-          <Table {...table} items={items} isStale={isStale} />
-          {hasMore && <p class="more"><Button disabled={isStale} onClick={() => setCount(count + 1)}>Show more</Button></p>}
-        </>
-      )}
+      {({ items, hasMore, count: shown }) => {
+        if (items.length === 0 && !isStale) return empty;
+        const isGrowing = shown !== count;
+        return (
+          <>
+            <Table {...table} items={items} isStale={isStale || (isGrowing && error === null)} />
+            {isGrowing && error !== null ? <Failed error={error} onRetry={reload} /> : hasMore && (
+              <p class="more"><Button disabled={isStale || isGrowing} onClick={() => setCount(count + 1)}>Show more</Button></p>
+            )}
+          </>
+        );
+      }}
     </Loaded>
   );
 }
