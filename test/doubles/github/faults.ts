@@ -60,6 +60,12 @@ export function graphqlLimit(resetSeconds: number): Fault {
   };
 }
 
+/** GraphQL may also report this limit with status 200. Its documentation names no type for the error. */
+export function graphqlSecondaryLimit(retryAfter: number): Fault {
+  const errors = [{ message: 'You have exceeded a secondary rate limit. Please wait a few minutes before you try again.' }];
+  return answerWith({ status: 200, headers: { 'retry-after': String(retryAfter) }, body: { errors } });
+}
+
 export const cutConnection: Fault = (response) => void response.socket?.destroy();
 
 /** The connection breaks in the middle of the body. */

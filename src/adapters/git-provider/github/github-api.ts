@@ -173,7 +173,9 @@ export function createAskGraphql(api: GitHubApi, url: string) {
     const response = await api.send({ route: `POST ${url}`, parameters, resource: 'graphql', acceptedStatuses: heavyStatuses }, signal);
     if (heavyStatuses.includes(response.status)) throw new TooHeavy(response.status);
     const { data, errors = [] } = parseResponse(GraphqlResponse, response.text, what);
-    if (errors.some(({ type }) => rateLimitTypes.has(type))) throw api.rateLimited(response);
+    // Its documentation names no type for the secondary limit.
+    const isLimited = errors.some(({ type, message }) => rateLimitTypes.has(type) || /secondary rate limit/iu.test(message));
+    if (isLimited) throw api.rateLimited(response);
     if (errors.some(({ type, message }) => heavyTypes.has(type) || isTimeoutMessage(type, message))) throw new TooHeavy();
     if (errors.some(({ extensions }) => extensions?.saml_failure === true)) throw ssoRequired(response.headers);
     if (errors.some(({ type }) => forbiddenTypes.has(type))) throw unauthorized();

@@ -28,14 +28,10 @@ function messageIn(body: unknown): string | null {
   return message === '' ? null : message;
 }
 
-/** Returns true if the project is visible, but something in it is missing. */
+/** Returns true if the repository is visible, but something in it is missing. */
 export function isContentMissing(error: unknown): error is ErrorResponse {
-  return error instanceof ErrorResponse && error.status === 404 && error.apiMessage !== null && !/\bproject\b/iu.test(error.apiMessage);
-}
-
-/** Returns true if the repository exists, but a directory in it is missing. */
-export function isDirectoryMissing(error: unknown): error is ErrorResponse {
-  return isContentMissing(error) && !/\brepository\b/iu.test(error.apiMessage ?? '');
+  return error instanceof ErrorResponse && error.status === 404 && error.apiMessage !== null
+    && !/\b(?:project|repository)\b/iu.test(error.apiMessage);
 }
 
 /**

@@ -3,7 +3,7 @@ import { itemsPerHostPage } from '../paging.ts';
 import { type Head, type ListingSource, prefixOf, type TreeFile } from '../incremental-listing.ts';
 import type { Commit, HeadCommit, Page, PageName } from './gitlab-responses.ts';
 import type { GitLabApi, GitLabApiFactory, ProjectName } from './gitlab-api.ts';
-import { failed, isContentMissing, isDirectoryMissing, notFound, ErrorResponse, tooLarge } from './gitlab-failures.ts';
+import { failed, isContentMissing, notFound, ErrorResponse, tooLarge } from './gitlab-failures.ts';
 
 /** Lists directories on GitLab, with requests for the head, for each page of the tree, and for the history of each file. */
 export function createGitLabListing(apiFor: GitLabApiFactory, maxFiles: number): ListingSource {
@@ -128,7 +128,7 @@ async function readTree(api: GitLabApi, request: TreeRequest): Promise<readonly 
     if (tree === null) throw failed('the pages of a directory lead back to earlier ones');
     return tree;
   } catch (error) {
-    if (isDirectoryMissing(error)) return [];
+    if (isContentMissing(error)) return [];
     throw error;
   }
 }

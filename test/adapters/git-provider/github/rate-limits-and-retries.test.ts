@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { answerWith, graphqlLimit, primaryLimit, secondaryLimit, type Fault } from '../../../doubles/github/faults.ts';
+import { answerWith, graphqlLimit, graphqlSecondaryLimit, primaryLimit, secondaryLimit, type Fault } from '../../../doubles/github/faults.ts';
 import { refusal } from '../../../doubles/github/request.ts';
 import type { GitProvider } from '../../../../src/ports/git-provider.ts';
 import { everything, failureOf, list, secondsOf } from '../support.ts';
@@ -20,6 +20,7 @@ describe('A rate limit', () => {
     ['secondary, 403', secondaryLimit(7), 7, 7],
     ['secondary, 429', secondaryLimit(7, 429), 7, 7],
     ['secondary, 403 without a time', secondaryLimit(null), 60, 60],
+    ['secondary, of GraphQL', graphqlSecondaryLimit(7), 7, 7],
   ])('is reported with the time to wait, and no request is sent until then: %s', async (_, act, atLeast, atMost) => {
     const scene = await createScene();
     await scene.publish(simple);

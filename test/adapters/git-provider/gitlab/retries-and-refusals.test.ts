@@ -15,6 +15,7 @@ describe('A listing', () => {
     ['403 because of the scope', { kind: 'status', status: 403, body: { error: 'insufficient_scope', error_description: 'x' } }, /^provider_unauthorized: /u],
     ['403 because of the account', { kind: 'status', status: 403, body: { message: '403 Forbidden - Your account has been blocked' } }, /^provider_unauthorized: /u],
     ['403 because of the repository', { kind: 'status', status: 403, body: { message: '403 Forbidden' } }, /^repository_not_found: /u],
+    ['404 because the code is for members', { kind: 'status', status: 404, body: { message: '404 Repository Not Found' } }, /^repository_not_found: /u],
   ])('fails without a retry after %s', async (_, fault, message) => {
     const host = await hostOf();
     await host.publish(simple);
