@@ -119,7 +119,9 @@ export class ContainerFiles {
   /** Finds the owner that `name`, `uid`, `name:group` or `uid:gid` means in the image. Null if it has no such user. */
   owner(user: string): Promise<Owner | null> {
     return resolveOwner(user, async (path) => {
-      const content = await this.#read(path, async ({ entry: { type, size }, content }) =>
+      // The engine itself follows links of these files too.
+      const found = await this.statTarget(path);
+      const content = found && await this.#read(found.path, async ({ entry: { type, size }, content }) =>
         (type === 'file' && size <= maxBytes ? text(rangeOf(content, { offset: 0, length: size }, size, () => content.destroy())) : ''));
       return content ?? '';
     });

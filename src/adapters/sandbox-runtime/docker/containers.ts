@@ -166,6 +166,8 @@ export class Containers {
   async #observeRefused(id: string, error: unknown): Promise<ObservedSandbox> {
     if (!(error instanceof Refusal)) throw error;
     const observed = await this.#options.observer.inspect(id);
+    // What a stopped one reports is the end of an earlier run.
+    if (observed.state === 'stopped') return { ...observed, reason: error.reason, endedFromOutside: false };
     return { ...observed, reason: observed.reason ?? error.reason };
   }
 

@@ -151,6 +151,7 @@ export async function* entriesOfArchive(
   archive.on('error', (error) => tar.destroy(error));
   const prefix = directory === '/' ? 0 : 1;
   let bytes = 0;
+  const sizes = new Map<string, number>();
   try {
     for await (const entry of tar) {
       const { header } = entry;
@@ -158,7 +159,10 @@ export async function* entriesOfArchive(
       bytes += entryBytes + header.size;
       if (bytes > maxArchiveBytes) throw new Failure('sandbox_not_running', { id, status: 'not running' });
       entry.resume();
-      if (parts.length > 0 && parts.length <= depth) yield entryOf(header, posix.join(...parts));
+      if (header.type === 'file') sizes.set(header.name, header.size);
+      // The engine packs the size only with the first name of a file.
+      const size = header.type === 'link' ? (sizes.get(header.linkname ?? '') ?? 0) : header.size;
+      if (parts.length > 0 && parts.length <= depth) yield entryOf({ ...header, size }, posix.join(...parts));
     }
   } finally {
     archive.destroy();

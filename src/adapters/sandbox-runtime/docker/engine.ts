@@ -120,8 +120,9 @@ export function engineMessage(error: unknown): string | null {
   return Message.safeParse(error).data?.json.message ?? null;
 }
 
+/** Returns the engine's message, or else that of the error. dockerode begins its own with the status. */
 export function messageOf(error: unknown): string {
-  return engineMessage(error) ?? (error instanceof Error ? error.message : '');
+  return engineMessage(error) ?? (error instanceof Error ? error.message.replace(/^\(HTTP code \d+\) [^-]* - /, '') : '');
 }
 
 /** Derives from the engine's message why it could not create or start a container. */

@@ -129,9 +129,10 @@ export class DockerFiles implements SandboxFiles {
 
   remove(id: string, path: string, recursive: boolean, signal: AbortSignal): Promise<void> {
     return withFailures(async () => {
-      const { files, found, path: at } = await this.#resolve(id, sandboxPath(path, 'path'), false, signal);
+      const { container, files, found, path: at } = await this.#resolve(id, sandboxPath(path, 'path'), false, signal);
       if (found === null) throw new Failure('file_not_found', { path });
       if (found.type === 'directory' && !recursive) throw wrongFileType(path, found.type);
+      requireNotReadOnly(container, posix.dirname(at), at);
       await files.remove(at, signal);
     });
   }
@@ -215,7 +216,12 @@ export class DockerFiles implements SandboxFiles {
 
   /** Creates the directories above the path. Throws `invalid_request` if it is read-only. */
   async #requireWritable(id: string, { container, path }: ResolvedPath, signal: AbortSignal): Promise<void> {
-    if (isReadOnly(container, path)) throw refusedFiles('path', `${quotedName(path)} is read-only in this sandbox`);
+    requireNotReadOnly(container, path, path);
     await this.makeDirectory(id, posix.dirname(path), signal);
   }
+}
+
+/** Throws `invalid_request` if the container can't write at `place`. */
+function requireNotReadOnly(container: ResolvedPath['container'], place: string, path: string): void {
+  if (isReadOnly(container, place)) throw refusedFiles('path', `${quotedName(path)} is read-only in this sandbox`);
 }

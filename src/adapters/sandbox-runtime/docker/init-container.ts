@@ -89,16 +89,18 @@ export async function withInitContainer(
   use: (files: ContainerFiles, placeOf: (path: string) => string) => Promise<void>,
 ): Promise<void> {
   const { docker, deployment, call } = engine;
-  const volumes = container.HostConfig.Mounts ?? [];
-  const Mounts = volumes.map(({ Type, Source }, index) => ({
-    Type,
-    Source,
+  // Also those of the image, which `HostConfig` does not list. The innermost volume that has a path comes first.
+  const volumes = container.Mounts.filter(({ Type }) => Type === 'volume')
+    .toSorted((one, other) => other.Destination.length - one.Destination.length);
+  const Mounts = volumes.map(({ Name = '' }, index) => ({
+    Type: 'volume' as const,
+    Source: Name,
     Target: `/skep-${index}`,
     VolumeOptions: { NoCopy: true, Labels: {}, DriverConfig: { Name: 'local', Options: {} } },
   }));
   const placeOf = (path: string): string => {
-    const index = volumes.findIndex(({ Target }) => partsBelow(Target, path) !== null);
-    return index < 0 ? path : posix.join(`/skep-${index}`, posix.relative(volumes[index]?.Target ?? '', path));
+    const index = volumes.findIndex(({ Destination }) => partsBelow(Destination, path) !== null);
+    return index < 0 ? path : posix.join(`/skep-${index}`, posix.relative(volumes[index]?.Destination ?? '', path));
   };
   const config: Docker.ContainerCreateOptions = {
     name: `${containerName(deployment, id)}_init-${randomUUID()}`,

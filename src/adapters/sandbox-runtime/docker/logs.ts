@@ -37,8 +37,10 @@ async function findTail(engine: Engine, containerId: string, bytes: number, sign
     size = 0;
   });
   // No entry is empty, so `bytes` entries are enough.
-  const newest = bytes === 0 ? [] : streamed(await openLog(engine, containerId, bytes, false, signal), signal);
-  for await (const chunk of newest) if (chunk instanceof Buffer) read(chunk);
+  if (bytes > 0) {
+    const newest = streamed(await openLog(engine, containerId, bytes, false, signal), signal);
+    for await (const chunk of chunksOf(newest, signal)) read(chunk);
+  }
   let entries = 0;
   let found = 0;
   for (const entrySize of sizes.toReversed()) {
@@ -81,11 +83,16 @@ async function* contentOf(response: IncomingMessage, skipBytes: number, signal: 
     toSkip = toCome === 0 ? 0 : toSkip - cut;
     if (cut < piece.length) pieces.push(piece.subarray(cut));
   });
+  for await (const chunk of chunksOf(response, signal)) {
+    read(chunk);
+    yield* pieces.splice(0);
+  }
+}
+
+/** Yields the bytes of a response. Throws the signal's reason, or `runtime_unavailable` if the connection breaks. */
+async function* chunksOf(response: IncomingMessage, signal: AbortSignal): AsyncGenerator<Buffer, void> {
   try {
-    for await (const chunk of response) {
-      if (chunk instanceof Buffer) read(chunk);
-      yield* pieces.splice(0);
-    }
+    for await (const chunk of response) if (chunk instanceof Buffer) yield chunk;
   } catch (error) {
     signal.throwIfAborted();
     throw unavailable(whyUnreachable(error), error);

@@ -5,7 +5,7 @@ import { explained, type Reason } from '../../../domain/reason.ts';
 import { absentSandbox, type ObservedSandbox, type ObservedState } from '../../../domain/sandbox.ts';
 import { type SandboxUsage, unknownUsage } from '../../../ports/sandbox-runtime.ts';
 import { parseJson } from '../../shared/json.ts';
-import { type Engine, reasonOfStartError, withSignal } from './engine.ts';
+import { type Engine, reasonOfStartError, unlessMissing, withSignal } from './engine.ts';
 import { endCause, type RunEvents } from './exit-causes.ts';
 import { containerName, isOwn, labels } from './labels.ts';
 import type { SandboxWatch } from './sandbox-watch.ts';
@@ -74,8 +74,12 @@ export class Observer {
     const found = await find(id);
     if (found === null) return unknownUsage;
     const container = docker.getContainer(found.Id);
-    const stats: Partial<Docker.ContainerStats> = found.State.Running ? await call(() => container.stats({ stream: false })) : {};
-    const { SizeRw } = Sized.parse(await call(() => container.inspect(withSignal({ size: true }, closed))));
+    const running = found.State.Running ? await unlessMissing(call(() => container.stats({ stream: false }))) : null;
+    const stats: Partial<Docker.ContainerStats> = running ?? {};
+    const sized = await unlessMissing(call(() => container.inspect(withSignal({ size: true }, closed))));
+    // The statistics take a second or two, so the container can be removed meanwhile.
+    if (sized === null) return unknownUsage;
+    const { SizeRw } = Sized.parse(sized);
     const inVolumes = found.HostConfig.ReadonlyRootfs === true ? await this.#volumeBytes(id) : 0;
     // An engine leaves out what its machine does not report.
     const { cpu_stats: cpu, precpu_stats: earlier, memory_stats: memory, pids_stats: processes } = stats;

@@ -84,8 +84,9 @@ function reasonOfCreateError(image: string, message: string): Reason {
 }
 
 /**
- * Starts a container, in another network if its own is full or gone. Throws the engine's error if the container never ran. A container that
- * did run, or whose error the engine recorded, reports it by `inspect`.
+ * Starts a container, in another network if its own is full or gone. Throws the engine's error if nothing ran: as a `Refusal` if the
+ * container has run before, since `inspect` then reports the end of that run. A container that ran, or whose first start the engine
+ * recorded as failed, reports it by `inspect`.
  */
 export async function startContainer(
   options: StartOptions, found: Docker.ContainerInspectInfo, { id, spec, secrets = {} }: SandboxLaunch,
@@ -96,7 +97,11 @@ export async function startContainer(
   const error = await tryInNetworks(options, found, spec.isolation.network);
   if (error === null) return;
   const now = await engine.find(id);
-  if (now?.Id === found.Id && stateOf(now.State) === 'created') throw error;
+  if (now?.Id !== found.Id) return;
+  if (stateOf(now.State) === 'created') throw error;
+  const message = engineMessage(error);
+  if (message === null || now.State.Status !== 'exited' || now.State.StartedAt !== found.State.StartedAt) return;
+  throw new Refusal(reasonOfStartError(message), { cause: error });
 }
 
 /** Returns null, or the error of the last attempt. */
@@ -144,7 +149,8 @@ export function containerConfig(
       [labels.deployment]: deployment,
       [labels.sandbox]: id,
       [labels.spec]: spec.id,
-      ...(ownerId !== undefined && { [labels.owner]: ownerId }),
+      // Also without an owner, since an image made from a sandbox has that one's labels.
+      [labels.owner]: ownerId ?? '',
       [labels.ports]: JSON.stringify(spec.ports.map(({ name, port }) => ({ name, port }))),
     },
     ExposedPorts: Object.fromEntries(ports.map((port) => [port, {}])),
@@ -165,7 +171,7 @@ export function keptLaunch(found: Docker.ContainerInspectInfo | null): KeptLaunc
   if (found === null) return null;
   const { Labels, Env } = found.Config;
   const variables = Env.map((line): [string, string] => [line.split('=', 1)[0] ?? '', line.slice(line.indexOf('=') + 1)]);
-  return { specId: Labels[labels.spec] ?? null, ownerId: Labels[labels.owner] ?? null, fixedEnv: Object.fromEntries(variables) };
+  return { specId: Labels[labels.spec] ?? null, ownerId: Labels[labels.owner] || null, fixedEnv: Object.fromEntries(variables) };
 }
 
 /** The environment of a sandbox's command. Skep's own variables win over those of the spec. */

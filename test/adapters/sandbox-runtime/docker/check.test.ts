@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { createDockerRuntime, type DockerRuntimeOptions } from '../../../../src/adapters/sandbox-runtime/docker/index.ts';
 import { neverAborts } from '../../../../src/ports/abort-signals.ts';
-import type { SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
+import { type SandboxRuntime, unknownUsage } from '../../../../src/ports/sandbox-runtime.ts';
 import { launchOf } from './programs.ts';
 
 const undo: (() => Promise<unknown>)[] = [];
@@ -121,6 +121,18 @@ test('reports a freeze that runc has refused for now as freeze_refused', async (
   });
   await expect(runtime.freeze('a')).rejects.toMatchObject({ code: 'runtime_unavailable', context: { reason: { code: 'freeze_refused' } } });
   expect(runtime.capabilities).toEqual({ freeze: true });
+});
+
+test('reports a log whose connection breaks while its end is sought, and knows no usage of a container that is removed meanwhile', async () => {
+  const runtime = open({
+    host: await serve((request, response) => {
+      const path = request.url ?? '';
+      if (path.includes('/logs')) response.writeHead(200).write('x', () => response.socket?.destroy());
+      else json(path.includes('size=') || path.includes('/stats') ? 404 : 200, { ...running, State: { ...running.State, Running: true } })(request, response);
+    }),
+  });
+  await expect(runtime.logs('a', { tailBytes: 10 }, neverAborts)).rejects.toMatchObject({ code: 'runtime_unavailable' });
+  expect(await runtime.usage('a')).toEqual(unknownUsage);
 });
 
 test('reports that the firewall rules could not be made', async () => {

@@ -76,7 +76,8 @@ describeWithDocker('Files in Docker containers', () => {
   });
 
   test("are refused in directories that Docker can't write to", async () => {
-    const { put, ask } = await started({ readOnlyRoot: true });
+    const { runtime, id, put, ask } = await started({ readOnlyRoot: true });
+    for (const path of ['/bin/busybox', '/tmp']) await assert.rejects(runtime.files.remove(id, path, true, neverAborts), isRefused, path);
     for (const directory of ['/etc', '/workspaces', '/proc/self', '/dev/shm', '/sys/fs', '/bin/busybox']) {
       await assert.rejects(put(directory, [[{ name: 'a' }, 'x']]), isRefused, directory);
     }
@@ -97,6 +98,29 @@ describeWithDocker('Files in Docker containers', () => {
       [{ name: 'other/c' }, 'z'],
     ]);
     assert.equal(await ask('cd /workspace/real; stat -c %a secret; cat secret/a secret/new/b other/c'), '700\nxyz');
+  });
+
+  test('reach the volumes of an image whose root is read-only, and belong to a user of a linked list of users', async () => {
+    const image = 'skep-test/with-volume';
+    const base = await started({});
+    await base.ask('mkdir -p /opt /data && mv /etc/passwd /opt/passwd && ln -s /opt/passwd /etc/passwd');
+    await engine.container(base.id).commit({ repo: image, changes: 'VOLUME /data /workspace/cache' });
+    onTestFinished(async () => void (await engine.docker.getImage(image).remove({ force: true })));
+    const { runtime, id, put, ask } = await started({ readOnlyRoot: true, user: 'agent' }, image);
+    for (const directory of ['/data', '/data/new', '/workspace/cache', '/workspace']) await put(directory, [[{ name: 'a' }, directory]]);
+    const seen = await ask('cat /data/a /data/new/a /workspace/cache/a /workspace/a; stat -c %u:%g /workspace/a');
+    assert.equal(seen, '/data/data/new/workspace/cache/workspace1000:1000');
+    await runtime.files.makeDirectory(id, '/data/made/deep', neverAborts);
+    assert.equal(await ask('ls /data/made'), 'deep');
+  });
+
+  test('that are names of one file have its size, also in a stopped sandbox', async () => {
+    const { runtime, id, ask } = await started({});
+    await ask('cd /workspace && printf abc > one && ln one other');
+    await runtime.stop(id);
+    const sizes = new Map<string, number>();
+    for await (const { path, size } of runtime.files.list(id, '/workspace', 1, neverAborts)) sizes.set(path, size);
+    assert.deepEqual(sizes, new Map([['/workspace/one', 3], ['/workspace/other', 3]]));
   });
 
   test("replace nothing that the sandbox's user may not replace", async () => {

@@ -6,6 +6,7 @@ import type { Reason } from '../../../../src/domain/reason.ts';
 import { defaultIsolation, type SandboxIsolation } from '../../../../src/domain/sandbox-spec.ts';
 import { neverAborts } from '../../../../src/ports/abort-signals.ts';
 import { type SandboxLaunch, type SandboxRuntime, unknownUsage } from '../../../../src/ports/sandbox-runtime.ts';
+import { tarOf } from '../../../contracts/sandbox-runtime-streams.ts';
 import { describeWithDocker, images } from '../../../support/docker.ts';
 import { shell } from '../../../support/sandbox-programs.ts';
 import { until } from '../../../support/until.ts';
@@ -78,6 +79,16 @@ describeWithDocker('A Docker sandbox', () => {
         expect(await ask(id, 'stat -c "%u %g %a" .')).toBe(owner);
       }),
     ]);
+  });
+
+  test('that the engine refuses to resume stays stopped for that reason, not for the end of its last run', async () => {
+    const runtime = engine.open();
+    const launch = launchOf(idle, isolated({ user: 'agent' }));
+    const id = await started(launch, runtime);
+    await runtime.stop(id);
+    await runtime.putFiles(id, '/etc', tarOf([[{ name: 'passwd' }, 'root:x:0:0::/:/bin/sh\n']]), neverAborts);
+    const reason = { code: 'user_not_found', kind: 'user', name: 'agent' };
+    expect(await runtime.resume(launch, neverAborts)).toMatchObject({ state: 'stopped', endedFromOutside: false, reason });
   });
 
   test('with a read-only root can write only to its working directory and /tmp, and keeps those files', async () => {
@@ -168,6 +179,7 @@ describeWithDocker('A Docker sandbox', () => {
       'skep.deployment': engine.deployment,
       'skep.sandbox': id,
       'skep.spec': 'spec',
+      'skep.owner': '',
       'skep.ports': '[{"name":"WEB","port":8080}]',
     });
     expect(JSON.stringify(Config.Labels)).not.toContain(launch.sessionApiKey);

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, expect, test } from 'vitest';
 import { resolveOwner } from '../../../../src/adapters/sandbox-runtime/docker/container-files.ts';
-import { isImageName, PulledLayers, registryOf } from '../../../../src/adapters/sandbox-runtime/docker/images.ts';
-import { reasonOfStartError } from '../../../../src/adapters/sandbox-runtime/docker/engine.ts';
+import { isImageName, PulledLayers, reasonOfPullError, registryOf } from '../../../../src/adapters/sandbox-runtime/docker/images.ts';
+import { messageOf, reasonOfStartError } from '../../../../src/adapters/sandbox-runtime/docker/engine.ts';
 import { signalName } from '../../../../src/adapters/sandbox-runtime/signal-numbers.ts';
 import { defaultResources } from '../../../../src/domain/sandbox-spec.ts';
 import { neverAborts } from '../../../../src/ports/abort-signals.ts';
@@ -21,6 +21,17 @@ test('registryOf returns the registry that Docker would use', () => {
 test('isImageName refuses invalid image names', () => {
   for (const name of ['node:26', 'registry:5000/a/b@sha256:0123', 'Ghcr.io/a_b']) expect(isImageName(name)).toBe(true);
   for (const name of ['', ' node', 'a/../b', 'a//b', 'a?b', 'a b', '-a', 'ä']) expect(isImageName(name)).toBe(false);
+});
+
+test('a pull that the registry denies needs a login, in the words of each engine', () => {
+  const codeOf = (message: string) => reasonOfPullError('ghcr.io/acme/app', message, 'ghcr.io', null).code;
+  const denials = [
+    'error from registry: denied\ndenied', 'denied', 'Head "https://ghcr.io/v2/acme/app/manifests/1": denied: denied', 'Head "...": unauthorized',
+    'pull access denied for app, repository does not exist or may require \'docker login\': denied: requested access to the resource is denied',
+  ];
+  expect(denials.map(codeOf)).toEqual(denials.map(() => 'image_login_required'));
+  expect(codeOf('toomanyrequests: You have reached your unauthenticated pull rate limit.')).toBe('image_pull_failed');
+  expect(messageOf(new Error('(HTTP code 403) unexpected - error from registry: denied'))).toBe('error from registry: denied');
 });
 
 test('the progress of a pull adds up its layers', () => {
