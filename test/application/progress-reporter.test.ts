@@ -4,12 +4,13 @@ import type { Reason } from '../../src/domain/reason.ts';
 import { createManualClock } from '../doubles/memory/clock.ts';
 import { calm } from './world.ts';
 
+const pulling = (image: string): Reason => ({ code: 'pulling_image', image, layers: 1, doneLayers: 0, bytes: null, doneBytes: null });
+
 test('progress is written within a second, also if the clock was set back', async () => {
   const clock = createManualClock(1_000_000_000);
   const written: Reason[] = [];
   const write = async (reason: Reason): Promise<boolean> => written.push(reason) > 0;
   await using reporter = new ProgressReporter({ clock, written: null, write });
-  const pulling = (image: string): Reason => ({ code: 'pulling_image', image, layers: 1, doneLayers: 0, bytes: null, doneBytes: null });
   reporter.report(pulling('one'));
   clock.advance(250);
   await calm();

@@ -71,16 +71,17 @@ test('a stream is refused on a platform that would send its name instead', async
   await expect(uploaded).rejects.toMatchObject({ code: 'invalid_request', context: { problems: [{ loc: ['body'] }] } });
 });
 
+const limitOf = async (send: () => Promise<unknown>) => {
+  const failed = send().catch((error: unknown) => isFailure(error, 'timed_out') && error.context.limit_ms);
+  await vi.advanceTimersByTimeAsync(300_000);
+  return await failed;
+};
+
 test('a request has more time where the server waits for git, unless a limit is given', async () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   const silent = { url: world.url, retryForMs: 0, fetch: () => new Promise<never>(() => {}) };
   const path = { id: 'one' };
-  const limitOf = async (send: () => Promise<unknown>) => {
-    const failed = send().catch((error: unknown) => isFailure(error, 'timed_out') && error.context.limit_ms);
-    await vi.advanceTimersByTimeAsync(300_000);
-    return await failed;
-  };
   const skep = createClient(silent);
   expect(await limitOf(() => skep.request('GET /api/v1/app-conversations/{id}', { path }))).toBe(60_000);
   expect(await limitOf(() => skep.request('POST /api/v1/app-conversations/{id}/publish', { path, body: {} }))).toBe(290_000);

@@ -23,8 +23,9 @@ test('isImageName refuses invalid image names', () => {
   for (const name of ['', ' node', 'a/../b', 'a//b', 'a?b', 'a b', '-a', 'ä']) expect(isImageName(name)).toBe(false);
 });
 
+const codeOf = (message: string) => reasonOfPullError('ghcr.io/acme/app', message, 'ghcr.io', null).code;
+
 test('a pull that the registry denies needs a login, in the words of each engine', () => {
-  const codeOf = (message: string) => reasonOfPullError('ghcr.io/acme/app', message, 'ghcr.io', null).code;
   const denials = [
     'error from registry: denied\ndenied', 'denied', 'Head "https://ghcr.io/v2/acme/app/manifests/1": denied: denied', 'Head "...": unauthorized',
     'pull access denied for app, repository does not exist or may require \'docker login\': denied: requested access to the resource is denied',
