@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { createClient, items, object } from '../support/client.ts';
@@ -69,6 +69,14 @@ describe('skep serve', () => {
     const kept = readdirSync(dataDir, { withFileTypes: true }).filter((entry) => entry.isFile()).map(({ name }) => readFileSync(join(dataDir, name), 'latin1')).join('');
     expect(kept).not.toContain(key);
     expect(kept).not.toContain(made);
+  });
+
+  test.skipIf(!existsSync('/dev/full'))("serves and ends although its log can't be written", async () => {
+    const stderr = openSync('/dev/full', 'w');
+    const server = await startServer({ dataDir: join(folder, 'mute'), stderr });
+    closeSync(stderr);
+    for (let i = 0; i < 2; i++) expect((await fetch(`${server.url}/health`)).status).toBe(200);
+    expect(await server.stop()).toBe(0);
   });
 
   test('lists every configuration error, and starts nothing', async () => {

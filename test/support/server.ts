@@ -19,6 +19,8 @@ export interface ServerOptions {
   /** Default: a new temporary folder. */
   readonly dataDir?: string;
   readonly cwd?: string;
+  /** A file for standard error. Default: a pipe. */
+  readonly stderr?: number;
 }
 
 /** The executable in its own process. */
@@ -72,12 +74,12 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
     env['SKEP_CONFIG'] = join(configFolder, 'skep.json');
     await writeFile(env['SKEP_CONFIG'], JSON.stringify(options.config));
   }
-  const child = spawn(process.execPath, [executable, 'serve'], { env, cwd: options.cwd ?? tmpdir(), stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, [executable, 'serve'], { env, cwd: options.cwd ?? tmpdir(), stdio: ['ignore', 'pipe', options.stderr ?? 'pipe'] });
   const output = { stdout: '', stderr: '' };
   const exited = once(child, 'exit') as Promise<[number | null]>;
-  child.stderr.setEncoding('utf8').on('data', (part: string) => (output.stderr += part));
+  child.stderr?.setEncoding('utf8').on('data', (part: string) => (output.stderr += part));
   const { promise: listening, resolve } = Promise.withResolvers<string>();
-  child.stdout.setEncoding('utf8').on('data', (part: string) => {
+  child.stdout?.setEncoding('utf8').on('data', (part: string) => {
     output.stdout += part;
     const url = /listens on (\S+)/.exec(output.stdout)?.[1];
     if (url !== undefined && output.stdout.includes('Try:')) resolve(url);

@@ -5,12 +5,28 @@ import { inSnakeCase } from '../shared/snake-case.ts';
 
 interface PinoLoggerOptions {
   readonly level: Level | 'silent';
-  /** Default: standard error, because standard output is for the results of commands. */
+  /** Default: standard error. */
   readonly destination?: DestinationStream;
 }
 
+/** The most bytes that wait while standard error does not take them. */
+const maxWaitingBytes = 1 << 20;
+
+/**
+ * Opens standard error for the log, because standard output is for the results of commands. A log that can't be written, for example to a
+ * full disk, loses lines; it must not end the program, or keep it from ending.
+ */
+export function openStandardError(): ReturnType<typeof pino.destination> {
+  const destination = pino.destination({ dest: 2, sync: false, maxLength: maxWaitingBytes });
+  const flushSync = destination.flushSync.bind(destination);
+  // It repeats a failed write for ever, also at the end of the process.
+  destination.on('error', () => (destination.flushSync = () => {}));
+  destination.on('write', () => (destination.flushSync = flushSync));
+  return destination;
+}
+
 /** Writes JSON lines with field names as in the HTTP API. Redacts fields with the name of a secret, at the top level and one below. */
-export function createPinoLogger({ level, destination = pino.destination(2) }: PinoLoggerOptions): Logger {
+export function createPinoLogger({ level, destination = openStandardError() }: PinoLoggerOptions): Logger {
   return pino(
     {
       level,

@@ -1,9 +1,8 @@
 import { once } from 'node:events';
 import { flushCompileCache } from 'node:module';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { pino } from 'pino';
 import { stopSignal } from '../../adapters/cli/console.ts';
-import { createPinoLogger } from '../../adapters/logger/pino-logger.ts';
+import { createPinoLogger, openStandardError } from '../../adapters/logger/pino-logger.ts';
 import type { Skep } from '../../application/skep.ts';
 import type { Store } from '../../ports/store.ts';
 import { noteRuntime } from '../config/deployment-file.ts';
@@ -26,7 +25,7 @@ const partsTimeoutMs = 3_000;
 export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
   const stop = stopSignal();
   const config = readConfig(env);
-  const destination = pino.destination({ fd: 2, sync: false });
+  const destination = openStandardError();
   const logger = createPinoLogger({ level: config.logLevel, destination });
   stop.addEventListener('abort', () => {
     logger.info({ signal: stop.reason }, 'shutting down: active requests finish, and sandboxes stay; a second Ctrl-C stops at once');
