@@ -42,7 +42,7 @@ export function prepareFileResponse(request: Pick<IncomingMessage, 'headers'>, r
   const lastModified = new Date(file.modifiedAt).toUTCString();
   response.set({ 'ETag': etag, 'Last-Modified': lastModified, 'Accept-Ranges': 'bytes' });
   // Does not use Express's `fresh`: Node's and browsers' clients add `Cache-Control: no-cache`, and then `fresh` is always false.
-  if (isKnown(request.headers['if-none-match'], etag)) {
+  if (hasTag(request.headers['if-none-match'], etag)) {
     response.status(304);
     return { offset: 0, length: 0 };
   }
@@ -65,19 +65,18 @@ export function conditionsOf(headers: z.output<typeof writeConditions>): Pick<Wr
   return {
     check: (file) => {
       const etag = file === null ? null : etagOf(file);
-      const isWanted = wanted === undefined || (etag !== null && tagsIn(wanted).some((tag) => tag === etag || tag === '*'));
-      if (!isWanted || (etag !== null && isKnown(unwanted, etag))) throw new HttpProblem('precondition_failed', { etag });
+      const isWanted = wanted === undefined || (etag !== null && hasTag(wanted, etag));
+      if (!isWanted || (etag !== null && hasTag(unwanted, etag))) throw new HttpProblem('precondition_failed', { etag });
     },
   };
 }
 
-/** Returns true if the value of `If-None-Match` has the entity tag, or is `*`. */
-function isKnown(header: string | undefined, etag: string): boolean {
-  return tagsIn(header ?? '').some((tag) => tag.replace(/^W\//, '') === etag || tag === '*');
-}
-
-function tagsIn(header: string): readonly string[] {
-  return header.split(',').map((tag) => tag.trim());
+/**
+ * Returns true if the value of `If-Match` or `If-None-Match` has the entity tag, or is `*`. A weak tag counts too: a proxy that compresses
+ * responses makes the tags in them weak.
+ */
+function hasTag(header: string | undefined, etag: string): boolean {
+  return (header ?? '').split(',').map((tag) => tag.trim()).some((tag) => tag.replace(/^W\//, '') === etag || tag === '*');
 }
 
 /**

@@ -68,7 +68,7 @@ function useFile({ sandbox, path }: FileViewProps) {
     change(() => null);
     resource.reload();
   };
-  const isStale = edit !== null && data !== null && edit.etag !== data.etag;
+  const isStale = edit !== null && data !== null && strong(edit.etag) !== strong(data.etag);
   return { resource, edit, isStale, isEditable: canChange() && restore !== null, write, save, discard };
 }
 
@@ -107,6 +107,11 @@ export function FileView({ sandbox, path }: FileViewProps) {
       </Loaded>
     </>
   );
+}
+
+/** A proxy that compresses makes the tags of some responses weak. */
+function strong(etag: string | null | undefined): string | undefined {
+  return etag?.replace(/^W\//, '');
 }
 
 async function readFile({ sandbox, path }: FileViewProps, signal: AbortSignal): Promise<ReadFile> {
