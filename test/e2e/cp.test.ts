@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { textOfError } from '../../src/adapters/cli/console.ts';
 import { copy } from '../../src/adapters/cli/copy.ts';
 import { createClient } from '../../src/client/index.ts';
@@ -162,6 +162,14 @@ describe('skep cp', () => {
     expect(await runSkep(['cp', at('tree'), remote('a')], env)).toMatchObject({ code: 1, stderr: inTheWay });
     expect((await runSkepWithInput(['cp', '-', remote('broken')], env, Buffer.alloc(5000, 7))).code).toBe(1);
     expect((await readdir(local)).toSorted()).toEqual(['tree']);
+  });
+
+  test("asks macOS's tar for no files with attributes", async () => {
+    const script = '#!/bin/sh\necho "COPYFILE_DISABLE is $COPYFILE_DISABLE." >&2\nexit 1\n';
+    await writeFile(at('tar'), script, { mode: 0o755 });
+    vi.stubEnv('PATH', `${local}:${process.env['PATH']}`);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    await refused(at('tree'), remote('attributes'), 'COPYFILE_DISABLE is 1.');
   });
 });
 

@@ -168,7 +168,8 @@ async function sendPacked(folder: string, name: string, send: (archive: Readable
 type Tar = ReturnType<typeof startTar>;
 
 function startTar(args: readonly string[]) {
-  return spawn('tar', args, { stdio: ['pipe', 'pipe', 'pipe'] });
+  // Without the variable, macOS's tar also packs a file `._<name>` for each file with extended attributes.
+  return spawn('tar', args, { stdio: ['pipe', 'pipe', 'pipe'], env: { ...process.env, COPYFILE_DISABLE: '1' } });
 }
 
 /** Runs `tar` while `use` runs. Returns its error output, for example about sockets that it left out. If tar fails, throws it. */
