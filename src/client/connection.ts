@@ -1,5 +1,5 @@
 import { withSilenceLimit } from './byte-stream.ts';
-import { failureOf, invalidInput, isFailure, isTemporary, connectionLost, SkepError, unreachable } from './failures.ts';
+import { failureOf, invalidInput, isFailure, isPage, isTemporary, connectionLost, SkepError, unreachable } from './failures.ts';
 import { keyedRoutes, type Operations, type Page } from './openapi.ts';
 import { Backoff } from './backoff.ts';
 import { Watchdog } from './waiting.ts';
@@ -168,10 +168,9 @@ export class Connection {
       // Chromium adds a body to responses that have none.
       if (status === 204 || status === 304 || (ok && body === null)) return isStream ? response : undefined;
       const limited = body === null ? response : new Response(withSilenceLimit(body, watch, silenceMs), response);
-      // Skep's only page is its reference. Another one is from a login in front of the server, or from another server.
-      const type = headers.get('Content-Type')?.toLowerCase() ?? '';
-      if (!ok || (type.startsWith('text/html') && address !== `${this.url}/docs`)) throw await failureOf(limited);
-      return !isStream && type.includes('json') ? await limited.json() : limited;
+      const type = headers.get('Content-Type');
+      if (!ok || (isPage(type) && address !== `${this.url}/docs`)) throw await failureOf(limited);
+      return !isStream && type?.toLowerCase().includes('json') === true ? await limited.json() : limited;
     } catch (error) {
       input.signal?.throwIfAborted();
       if (isFailure(error)) throw error;

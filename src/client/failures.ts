@@ -82,6 +82,11 @@ export function isTemporary(error: unknown): error is SkepError {
   return error.status === 429 || error.status === 503 || (error.code === 'unexpected_answer' && proxyStatuses.has(error.status));
 }
 
+/** Returns true for the type of a page. Except for its reference, Skep has none: a login in front of it answers, or another server. */
+export function isPage(contentType: string | null | undefined): boolean {
+  return contentType?.toLowerCase().startsWith('text/html') === true;
+}
+
 /** Reads the body of a response and returns the failure in it. */
 export async function failureOf(response: Response): Promise<SkepError> {
   return failureIn(response.status, await response.text(), response.headers.get('Retry-After'));

@@ -2,7 +2,7 @@ import { type IncomingMessage, request as plainRequest } from 'node:http';
 import { request as secureRequest } from 'node:https';
 import { PassThrough, pipeline, type Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { connectionLost, unreachable } from '../../client/failures.ts';
+import { connectionLost, isPage, unreachable } from '../../client/failures.ts';
 import { failureIn, type SkepClient, type SkepError } from '../../client/index.ts';
 
 interface Transfer {
@@ -37,9 +37,9 @@ export async function transfer({ url, headers }: SkepClient, { method, path, bod
     pipeline(body, request, () => {});
   }
   const response = await promise;
-  const { statusCode = 0 } = response;
+  const { statusCode = 0, headers: { 'content-type': type } } = response;
   const answer = contentOf(response);
-  if (statusCode >= 200 && statusCode < 300) return answer;
+  if (statusCode >= 200 && statusCode < 300 && !isPage(type)) return answer;
   // The upload ends last, since the end of the request also ends the response.
   throw failureIn(statusCode, await text(answer).finally(() => body?.destroy()));
 }

@@ -74,3 +74,11 @@ test('a refused upload throws the reason, also if it arrives later than the stat
   expect((await upload(url, body)).failure).toMatchObject({ code: 'sandbox_not_found' });
   expect(body.destroyed).toBe(true);
 });
+
+test('a login page in front of the server is a failure', async () => {
+  const url = await serve((request, response) => {
+    request.resume();
+    response.setHeader('Content-Type', 'Text/HTML; charset=utf-8').end('<h1>Log in</h1>');
+  });
+  expect((await upload(url, Readable.from('text'))).failure).toMatchObject({ code: 'unexpected_answer', status: 200 });
+});
