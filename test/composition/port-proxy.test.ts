@@ -7,11 +7,11 @@ const optionsOf = (env: Readonly<Record<string, string>>) => portProxyOptionsOf(
 test('the options of the port proxy are those of the configuration', () => {
   const env = {
     SKEP_HOST: '0.0.0.0', SKEP_PROXY_PORT: '8081', SKEP_PROXY_URL: 'https://sandboxes.example.com', SKEP_PROXY_DOMAIN: 'sandboxes.example.com',
-    SKEP_TRUST_PROXY: 'loopback', SKEP_SHUTDOWN_TIMEOUT: '8s',
+    SKEP_TRUST_PROXY: 'loopback', SKEP_SHUTDOWN_TIMEOUT: '8s', SKEP_KEEP_ALIVE_TIMEOUT: '65s',
   };
   expect(optionsOf(env)).toEqual({
     host: '0.0.0.0', port: 8081, url: 'https://sandboxes.example.com', domain: 'sandboxes.example.com', trustProxy: ['loopback'], drainMs: 4000,
-    connectionsPerSandbox: 1000, failedLoginsPerMinute: undefined,
+    connectionsPerSandbox: 1000, failedLoginsPerMinute: undefined, keepAliveTimeoutMs: 65_000,
   });
 });
 

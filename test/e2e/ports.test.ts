@@ -50,7 +50,7 @@ test('skep forward with a read-only key is refused at once for a port that is no
 
 describe('With the process runtime', () => {
   beforeAll(async () => {
-    server = await startServer({ env: { SKEP_API_KEY: key } });
+    server = await startServer({ env: { SKEP_API_KEY: key, SKEP_KEEP_ALIVE_TIMEOUT: '65s' } });
     call = createClient(server.url, key);
   });
   afterAll(() => server.close());
@@ -64,6 +64,7 @@ describe('With the process runtime', () => {
     const headers = { 'X-Session-API-Key': String(found['session_api_key']) };
     expect((await fetch(url, { headers })).status).toBe(200);
     expect((await fetch(url)).status).toBe(401);
+    for (const address of [url, `${server.url}/health`]) expect((await fetch(address)).headers.get('keep-alive')).toBe('timeout=65');
 
     const { stdout } = await runSkep(['open', id], env);
     const link = new URL(stdout.trim());

@@ -50,7 +50,7 @@ export interface HttpServerOptions extends RouterOptions {
   readonly trustProxy?: readonly string[];
   /** The largest head of a request, in bytes. Default: 16 KiB. */
   readonly maxHeaderBytes?: number;
-  /** From the connection, or the end of the last request, to the end of the head. Default: 10,000. */
+  /** From the connection, or the first byte of a later request, to the end of the head. Default: 10,000. */
   readonly headersTimeoutMs?: number;
   /** From the head of a request to the end of its body. Default: 30,000. The upload of a file may take longer. */
   readonly requestTimeoutMs?: number;

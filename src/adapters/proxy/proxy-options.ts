@@ -21,6 +21,8 @@ export interface ProxyServerOptions extends Omit<ProxyOptions, 'url'> {
   readonly host?: string;
   /** Default: 3001. 0 chooses any free port. */
   readonly port?: number;
+  /** How long an idle connection is kept for the next request, in milliseconds. Default: 5,000. */
+  readonly keepAliveTimeoutMs?: number;
   /** How long `close` waits for active requests, in milliseconds. Default: 10,000. */
   readonly drainMs?: number;
 }

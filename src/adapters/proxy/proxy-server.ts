@@ -16,8 +16,8 @@ const headersTimeoutMs = 10_000;
 
 /** Serves the proxy at its own address. Rejects with the system's error if it can't listen there. */
 export async function createProxyServer(skep: Skep, options: ProxyServerOptions = {}): Promise<ProxyServer> {
-  const { host = '127.0.0.1', drainMs = 10_000 } = options;
-  const limits = { requestTimeout: 0, headersTimeout: headersTimeoutMs, connectionsCheckingInterval: 1000, keepAliveTimeout: 5000 };
+  const { host = '127.0.0.1', keepAliveTimeoutMs: keepAliveTimeout = 5000, drainMs = 10_000 } = options;
+  const limits = { requestTimeout: 0, headersTimeout: headersTimeoutMs, connectionsCheckingInterval: 1000, keepAliveTimeout };
   const server = createServer({ ...limits, ...probing, shouldUpgradeCallback: isWebSocketRequest });
   const { url: own, port } = await listen(server, options.port ?? 3001, host);
   const url = options.url ?? own;

@@ -59,6 +59,7 @@ export const settingsSchema = z.object({
   proxy_url: url.optional().describe('the address at which clients reach the proxy, for example https://sandboxes.example.com'),
   proxy_domain: z.string().regex(/^(?=.{1,200}$)[a-z0-9-]+(\.[a-z0-9-]+)*$/, 'is not a lower-case domain').optional()
     .describe('the domain whose subdomains lead to the proxy, for example sandboxes.example.com'),
+  keep_alive_timeout: duration('5s').default(5000),
   cors_origins: listOf(origin).optional().describe('origins of pages that may call the API, for example https://app.example.com'),
   dashboard: z.enum(['on', 'off'], { error: 'is neither on nor off' }).default('on')
     .describe('on, or off to run the server without the dashboard'),

@@ -19,7 +19,7 @@ type EveryOption<Options> = { readonly [Name in keyof Required<Options>]: Option
 export function portProxyOptionsOf(config: SkepConfig): EveryOption<ProxyServerOptions> | null {
   const port = portProxyPortOf(config);
   if (port === null) return null;
-  const { host, proxyUrl, proxyDomain, connectionsPerSandbox, trustProxy } = config;
+  const { host, proxyUrl, proxyDomain, connectionsPerSandbox, trustProxy, keepAliveTimeout } = config;
   // On loopback there is a default, with which browsers give each port its own origin.
   const defaultDomain = isLoopback(host) && proxyUrl === undefined ? browserDomain : undefined;
   return {
@@ -30,6 +30,7 @@ export function portProxyOptionsOf(config: SkepConfig): EveryOption<ProxyServerO
     connectionsPerSandbox,
     failedLoginsPerMinute: undefined,
     trustProxy,
+    keepAliveTimeoutMs: keepAliveTimeout,
     drainMs: drainMsOf(config),
   };
 }

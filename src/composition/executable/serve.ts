@@ -89,6 +89,7 @@ async function listen(
     }),
     ...(config.dashboard === 'off' && { dashboard: false }),
     settings: effectiveSettings(config),
+    keepAliveTimeoutMs: config.keepAliveTimeout,
     drainMs: drainMsOf(config),
     mounts: [e2b],
   });
