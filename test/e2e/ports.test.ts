@@ -98,6 +98,8 @@ describe('With the process runtime', () => {
     const [line] = (await once(tunnel.stdout.setEncoding('utf8'), 'data')) as [string];
     expect([line.endsWith('}\n'), JSON.parse(line)]).toEqual([true, { url: local, sandbox_id: id, port: 8000 }]);
     expect((await fetch(`${local}/health`)).status).toBe(200);
+    const toHttp2 = { 'Connection': 'Upgrade, HTTP2-Settings', 'Upgrade': 'h2c', 'HTTP2-Settings': 'AAMAAABk' };
+    expect((await send(Number(new URL(local).port), '/health', { headers: toHttp2 })).status).toBe(200);
 
     const streaming = await open(Number(url.port), `/${id}/8000/`, { headers });
     streaming.resume();

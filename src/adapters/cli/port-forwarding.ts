@@ -54,6 +54,11 @@ function setOrigin({ headers }: IncomingMessage): void {
   headers['x-skep-origin'] = `http://${headers.host ?? ''}`;
 }
 
+/** Other upgrades, such as to HTTP/2, are ignored: the request gets a normal response. */
+function isWebSocketRequest({ headers }: IncomingMessage): boolean {
+  return headers.upgrade?.toLowerCase() === 'websocket';
+}
+
 type Ports = NonNullable<ReturnType<typeof parsePorts>>;
 
 /**
@@ -72,7 +77,7 @@ export async function forwardPort(client: SkepClient, id: string, { local, remot
   const headers = { ...(key !== null && { 'X-Session-API-Key': key }), 'X-Skep-Sandbox-Id': id, 'X-Skep-Port': String(port) };
   const { origin } = new URL(url);
   const proxy = createProxyServer({ target: origin, headers, changeOrigin: true });
-  const server = createServer({ requestTimeout: 0 }, (request, response) => {
+  const server = createServer({ requestTimeout: 0, shouldUpgradeCallback: isWebSocketRequest }, (request, response) => {
     setOrigin(request);
     proxy.web(request, response).catch((error: unknown) => {
       if (response.headersSent) response.destroy();
