@@ -16,3 +16,10 @@ test.each([
   const problem = `has an entry that is "${text}", which is not an ${name === 'SKEP_TRUST_PROXY' ? 'address' : 'origin'}`;
   expect(refusalOf({ [name]: text }).problems).toMatchObject([{ name, problem }]);
 });
+
+test('a URL of the proxy to ports may not have a path', () => {
+  expect(readConfig({ SKEP_PROXY_URL: 'https://sandboxes.example.com/' }).proxyUrl).toBe('https://sandboxes.example.com');
+  expect(refusalOf({ SKEP_PROXY_URL: 'https://skep.example.com/ports/' }).problems).toMatchObject([
+    { name: 'SKEP_PROXY_URL', problem: expect.stringContaining('has a path, but ports of sandboxes need a host name of their own') },
+  ]);
+});

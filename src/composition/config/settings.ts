@@ -56,7 +56,9 @@ export const settingsSchema = z.object({
     .describe(`addresses or networks of proxies, or ${trustedProxyNames.join(', ')}, for example 10.0.0.0/8,loopback`),
   proxy_port: z.union([z.literal('off'), integer(0, 65_535)], { error: 'is neither a port nor off' }).optional()
     .describe('a port from 0 (any that is free) to 65535 on which the ports of sandboxes are reached, or off, for example 3001'),
-  proxy_url: url.optional().describe('the address at which clients reach the proxy, for example https://sandboxes.example.com'),
+  proxy_url: url
+    .refine((text) => !/^\w+:\/\/[^/]*\//.test(text), 'has a path, but ports of sandboxes need a host name of their own').optional()
+    .describe('the address at which clients reach the proxy, for example https://sandboxes.example.com'),
   proxy_domain: z.string().regex(/^(?=.{1,200}$)[a-z0-9-]+(\.[a-z0-9-]+)*$/, 'is not a lower-case domain').optional()
     .describe('the domain whose subdomains lead to the proxy, for example sandboxes.example.com'),
   keep_alive_timeout: duration('5s').default(5000),
