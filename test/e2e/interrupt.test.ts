@@ -10,7 +10,7 @@ const folder = folderForServers();
 test('two signals of one Ctrl-C shut the server down once, and a second Ctrl-C kills it', async () => {
   const key = 'a-static-key-of-16-or-more';
   const interrupted = async (dataDir: string) => {
-    const server = await startServer({ dataDir, env: { SKEP_API_KEY: key } });
+    const server = await startServer({ dataDir, env: { SKEP_API_KEY: key, SKEP_SHUTDOWN_TIMEOUT: '30d' } });
     const request = rawSocket(server.url);
     const head = ['POST /api/v1/sandboxes HTTP/1.1', 'Host: x', `X-Session-API-Key: ${key}`, 'Content-Type: application/json', 'Content-Length: 2'];
     request.socket.write(`${[...head, 'Expect: 100-continue', 'Connection: close'].join('\r\n')}\r\n\r\n`);

@@ -126,9 +126,6 @@ async function accessOf(context: RequestContext, form: Form, userOfQuery = ''): 
 /** E2B's name for the user of a template. Here it means the user of the sandbox. */
 const defaultUser = 'user';
 
-/** The longest timeout that a client can set, in milliseconds. Node's timers take no more. */
-const maxTimeoutMs = 2 ** 31 - 1;
-
 /**
  * Returns the access of the key's owner to the sandbox. It ends with the key. Resumes a sandbox that was started with `autoResume`. The
  * token or signature must be checked before. Throws `unauthorized`, `sandbox_not_found`, `rate_limited`, and the errors of `wakeSandbox`.
@@ -154,7 +151,7 @@ async function accessTo(context: RequestContext, id: string, digest: string, use
   }
   return {
     skep: context.skep, caller, sandboxId: id, templateId: spec.id, resolve: (path) => posix.resolve(spec.workingDir, path),
-    timeoutMs: /^[1-9]\d{0,9}$/.test(timeout) ? Math.min(Number(timeout), maxTimeoutMs) : null, ends, status,
+    timeoutMs: /^[1-9]\d{0,9}$/.test(timeout) ? Number(timeout) : null, ends, status,
   };
 }
 

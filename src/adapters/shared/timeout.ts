@@ -4,13 +4,27 @@ import type { ProviderFailures } from './provider-failures.ts';
 
 type Timers = Pick<Clock, 'after'>;
 
+/** The longest delay of one platform timer, in milliseconds. A longer one would fire at once. */
+const maxDelayMs = 2 ** 31 - 1;
+
 /** The machine's own timers, for adapters whose limits need real time. */
-export const realTimers: Timers = {
-  after(ms, callback) {
-    const timer = setTimeout(callback, ms);
-    return () => clearTimeout(timer);
-  },
-};
+export const realTimers: Timers = { after: (ms, callback) => startTimer(ms, callback, true) };
+
+/** Implements `Clock.after`. */
+export function startTimer(ms: number, callback: () => void, keepsProcess: boolean): () => void {
+  const due = performance.now() + ms;
+  const arm = (): NodeJS.Timeout => {
+    const part = setTimeout(fire, Math.min(maxDelayMs, Math.max(0, Math.ceil(due - performance.now()))));
+    return keepsProcess ? part : part.unref();
+  };
+  // A timer can fire a little early, and a long wait needs several timers.
+  const fire = (): void => {
+    if (performance.now() < due) timer = arm();
+    else callback();
+  };
+  let timer = arm();
+  return () => clearTimeout(timer);
+}
 
 /**
  * A signal that fires after a time, or together with one of several other signals. Must be disposed of when the work has ended. Then the

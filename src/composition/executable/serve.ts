@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { flushCompileCache } from 'node:module';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { stopSignal } from '../../adapters/cli/console.ts';
+import { createSystemClock } from '../../adapters/clock/system-clock.ts';
 import { createPinoLogger, openStandardError } from '../../adapters/logger/pino-logger.ts';
 import type { Skep } from '../../application/skep.ts';
 import type { Store } from '../../ports/store.ts';
@@ -29,11 +30,11 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
   const logger = createPinoLogger({ level: config.logLevel, destination });
   stop.addEventListener('abort', () => {
     logger.info({ signal: stop.reason }, 'shutting down: active requests finish, and sandboxes stay; a second Ctrl-C stops at once');
-    setTimeout(() => {
+    createSystemClock().after(config.shutdownTimeout, () => {
       logger.error({ limit_ms: config.shutdownTimeout }, 'the shutdown took too long; requests and calls that are still open are cut off');
       destination.flushSync();
       process.exit(1);
-    }, config.shutdownTimeout).unref();
+    });
   });
   try {
     await using open = new AsyncDisposableStack();
