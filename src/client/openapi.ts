@@ -867,8 +867,8 @@ export type PageQuery = {
 
 export type IdempotencyHeaders = {
   /**
-   * Makes the request safe to repeat: a second request with the same key returns what the first one started, as it is now. It is a 404 if
-   * that was deleted since.
+   * Makes the request safe to repeat: a second request with the same key returns what the first one started, as it is now. It is a 404
+   * for a day after that was deleted.
    */
   readonly 'Idempotency-Key'?: string | undefined;
 };

@@ -11,7 +11,8 @@ export interface FrontMatter {
 }
 
 /**
- * Splits a Markdown file. The front matter is the text between the first line and another one if both are `---`. The text is not trusted:
- * never rejects, and its work and result are bounded for any text.
+ * Splits a Markdown file. The front matter is the text between the first line and another one if both are `---`. White space may come
+ * before it; then text that can't be read as front matter is content, without a problem. The text is not trusted: never rejects, and its
+ * work and result are bounded for any text.
  */
 export type ParseFrontMatter = (text: string) => Promise<FrontMatter>;

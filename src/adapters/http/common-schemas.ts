@@ -68,7 +68,7 @@ export const idempotencyHeaders = z.object({
     .optional()
     .describe(
       'Makes the request safe to repeat: a second request with the same key returns what the first one started, as it is now. ' +
-      'It is a 404 if that was deleted since.',
+      'It is a 404 for a day after that was deleted.',
     ),
 });
 

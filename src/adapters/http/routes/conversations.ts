@@ -199,7 +199,7 @@ export const conversationOperations = [
     tag: 'Conversations',
     operationId: 'delete_app_conversation',
     summary: 'Delete a conversation',
-    description: 'Also deletes its sandbox, unless another conversation uses it. Deleting it again succeeds.',
+    description: 'Also deletes its sandbox, unless another conversation uses it. Deleting it again within a day succeeds.',
     success: { status: 204, description: 'It is deleted.' },
     failures: ['conversation_not_found'],
     handle: async ({ skep, principal }, { params }) => await skep.conversations.delete(principal, params.id),

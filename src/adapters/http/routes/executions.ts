@@ -121,7 +121,7 @@ const remove = operation('delete', one, {
   tag: 'Executions',
   operationId: 'delete_execution',
   summary: 'Delete an execution',
-  description: 'Kills the command and everything that it started, and deletes its output. Deleting it again succeeds.',
+  description: 'Kills the command and everything that it started, and deletes its output. Deleting it again within a day succeeds.',
   success: noContent,
   failures: ['sandbox_not_found', 'execution_not_found'],
   handle: async ({ skep, principal }, { params }) => await skep.executions.delete(principal, params.id, params.execution_id),

@@ -99,8 +99,8 @@ export const keyOperations = [
     tag: 'Keys',
     operationId: 'revoke_key',
     summary: 'Revoke a key',
-    description: 'Takes effect at once, also for open streams. Revoking it again by its id succeeds. A key that is limited to ' +
-      'repositories can revoke only itself.',
+    description: 'Takes effect with the next request; open streams end within five seconds. Revoking it again by its id succeeds. A key ' +
+      'that is limited to repositories can revoke only itself.',
     success: { status: 204, description: 'It is revoked.' },
     failures: ['key_not_found', 'keys_unsupported'],
     handle: async (context, { params }) => {

@@ -59,7 +59,7 @@ export const repositoryOperations = [
     tag: 'Repositories',
     operationId: 'list_repository_branches',
     summary: 'List the branches of a repository',
-    description: 'Sorted by name. An empty repository has none.',
+    description: 'In the order of the git host; GitLab and local git sort by name. An empty repository has none.',
     query: z.object(pageQuery),
     success: { status: 200, description: 'A page of branches.', schema: pageSchema(branch, 'BranchPage') },
     failures: ['repository_not_found', 'listing_unsupported', ...gitProviderFailures],

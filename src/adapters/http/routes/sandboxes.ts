@@ -148,7 +148,7 @@ export const sandboxOperations = [
     summary: 'Delete a sandbox',
     description:
       'After the response, no request finds the sandbox any more. Its processes and files are gone too, unless the runtime needs more ' +
-      'than 20 seconds or does not answer: then they are removed later. Deleting it again succeeds.',
+      'than 20 seconds or does not answer: then they are removed later. Deleting it again within a day succeeds.',
     success: { status: 204, description: 'It is deleted.' },
     failures: ['sandbox_not_found'],
     handle: async ({ skep, principal }, { params }) => await skep.sandboxes.delete(principal, params.id),
