@@ -108,26 +108,31 @@ const connectBody = z.object({ timeout: seconds.optional(), memory: z.boolean().
  * It can be the maximum of its spec: if a user paused it, because that removed the timeout; if Skep did, a client can have asked for that.
  */
 function replaceableLifeMs({ specs }: Pick<Skep, 'specs'>, sandbox: Sandbox): number | null | undefined {
-  const { status, spec: { id, rest: { maxLifeMs, timeoutPause } } } = sandbox;
-  if (status === 'RUNNING') return undefined;
+  const { spec: { id, rest: { maxLifeMs, timeoutPause } } } = sandbox;
   // The resumption ends the timeout. One that begins by itself afterwards can be shorter too.
   if (timeoutPause !== undefined) return null;
   const isOfSpec = maxLifeMs === (specs.find(id)?.rest.maxLifeMs ?? null) && pauseOf(sandbox)?.actor === 'user';
   return maxLifeMs === null || isOfSpec ? maxLifeMs : undefined;
 }
 
-/** Resumes the sandbox if it is paused. A timeout that a client has set can only become longer, as far as its spec allows. */
+/**
+ * Resumes the sandbox if it is paused, and waits for a start. A timeout that a client has set can only become longer, as far as its spec
+ * allows.
+ */
 const connect: Handler = async ({ context, id, body }) => {
-  const { skep, principal } = context;
+  const { skep, principal, http } = context;
   const { timeout } = parsed(connectBody, 'body', body);
   const found = await skep.sandboxes.get(principal, id);
-  const isRunning = found.status === 'RUNNING';
-  if (!isRunning) await skep.sandboxes.resume(principal, id);
-  const timeoutMs = (timeout ?? (isRunning ? 0 : defaultTimeoutSeconds)) * 1000;
-  await skep.sandboxes.extendTimeout(principal, id, timeoutMs, replaceableLifeMs(skep, found));
+  const runs = found.status === 'RUNNING' || found.status === 'STARTING';
+  const timeoutMs = (timeout ?? (runs ? 0 : defaultTimeoutSeconds)) * 1000;
+  // A timeout that the sandbox has kept must not end while it is resumed.
+  await skep.sandboxes.extendTimeout(principal, id, timeoutMs);
+  if (!runs) await skep.sandboxes.resume(principal, id);
   // A client uses the sandbox at once, so it must run, also if the resumption takes longer than a request usually does.
-  const sandbox = isRunning ? found : await skep.sandboxes.awaitRunning(principal, id, context.closed);
-  context.response.status(isRunning ? 200 : 201);
+  const sandbox = found.status === 'RUNNING' ? found : await skep.sandboxes.awaitRunning(principal, id, http.ending);
+  // A new timeout begins now, also if the client is gone: before, it could delete the sandbox while it is resumed, or if that fails.
+  if (!runs) await skep.sandboxes.extendTimeout(principal, id, timeoutMs, replaceableLifeMs(skep, found));
+  context.response.status(runs ? 200 : 201);
   return presentConnection(context, sandbox);
 };
 

@@ -138,6 +138,45 @@ describe('the sandboxes of E2B clients', () => {
     expect(await world.skep.sandboxes.get('ann', id)).toMatchObject({ status: 'RUNNING' });
   });
 
+  test('begins the timeout of connect when the sandbox runs, also if the client is gone, and none if the resumption fails', async () => {
+    const { world, ann } = await openWith([{ id: 'base' }], { answerWithinMs: 50 });
+    const path = `/e2b/sandboxes/${String(object(await ann('POST', '/e2b/v2/sandboxes', { templateID: 'base' }))['sandboxID'])}`;
+    const pause = async () => expect((await ann('POST', `${path}/pause`)).status).toBe(204);
+    const endAt = async () => object(await ann('GET', path))['endAt'];
+    await pause();
+    const none = await endAt();
+    world.faults.runtime = delay(200, new Failure('runtime_timeout', { runtime: 'memory', limitMs: 10 }));
+    // The failure of the runtime, or that of the wait that begins after it.
+    expect([504, 409]).toContain((await ann('POST', `${path}/connect`, { timeout: 60 })).status);
+    world.faults.runtime = undefined;
+    expect(object(await ann('GET', path))).toMatchObject({ state: 'paused', endAt: none });
+    const held = Promise.withResolvers<undefined>();
+    world.faults.runtime = held.promise;
+    const headers = { 'X-API-Key': world.keys.ann, 'Content-Type': 'application/json' };
+    const leaves = new AbortController();
+    const left = fetch(`${world.url}${path}/connect`, { method: 'POST', headers, body: '{"timeout":60}', signal: leaves.signal });
+    await until(async () => object(await ann('GET', path))['state'], (state) => state === 'running');
+    expect(await endAt()).toBe(none);
+    leaves.abort();
+    await expect(left).rejects.toThrow('aborted');
+    held.resolve(undefined);
+    expect(await until(endAt, (end) => end !== none)).not.toBe(none);
+    await pause();
+    world.faults.runtime = delay(1500);
+    expect((await ann('POST', `${path}/connect`, { timeout: 1 })).status).toBe(201);
+  });
+
+  test('connect waits for a start, and keeps its timeout', async () => {
+    const { as, world, id } = await openDoor();
+    const ann = as(world.keys.ann);
+    const { endAt } = object(await ann('GET', `/e2b/sandboxes/${id}`));
+    const sandbox = await world.skep.sandboxes.get('ann', id);
+    vi.spyOn(world.skep.sandboxes, 'get').mockResolvedValueOnce({ ...sandbox, status: 'STARTING' });
+    const awaitRunning = vi.spyOn(world.skep.sandboxes, 'awaitRunning');
+    expect((await ann('POST', `/e2b/sandboxes/${id}/connect`)).status).toBe(200);
+    expect([awaitRunning.mock.calls.length, object(await ann('GET', `/e2b/sandboxes/${id}`))['endAt']]).toEqual([1, endAt]);
+  });
+
   test.each([null, 3_600_000])('keeps the timeout of a sandbox that Skep has paused, unless that of connect is longer, with max_life %s', async (maxLifeMs) => {
     const { ann, create, endOf } = await openLimited({ freezeAfterMs: 100, maxLifeMs });
     const path = await create(3600);
