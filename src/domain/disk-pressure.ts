@@ -41,7 +41,12 @@ function isDeletionCandidate(sandbox: Sandbox, now: number): boolean {
   const { status, pauseKind, spec } = sandbox;
   const isAtRest = status === 'ERROR' || (status === 'PAUSED' && pauseKind === 'stop');
   if (!isAtRest || isQuarantined(sandbox) || spec.rest.deleteAfterMs === null) return false;
-  return nextIdleAction(sandbox, true)?.tier === 'delete' && now - idleSince(sandbox) >= minIdleMs;
+  return nextIdleAction(sandbox, true)?.tier === 'delete' && restedMs(sandbox, now) >= minIdleMs;
+}
+
+/** A time in the future is unknown: the clock was set back since then. */
+function restedMs({ statusSince, lastActiveAt }: Sandbox, now: number): number {
+  return now - Math.max(...[statusSince, lastActiveAt].filter((at) => at <= now));
 }
 
 function idleSince({ statusSince, lastActiveAt }: Sandbox): number {

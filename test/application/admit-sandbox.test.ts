@@ -66,6 +66,16 @@ describe('a full deployment', () => {
     expect(await sandboxes.get('you', ids[0] ?? '')).toMatchObject({ status: 'PAUSED' });
   });
 
+  test('freezes an idle sandbox also after the clock was set back, but not one that was resumed since then', async () => {
+    const { sandboxes, clock, ids: [resumed = '', idle = ''] } = await full({ running: 2 }, 'pause_idle');
+    clock.jump(-60 * 60_000);
+    await sandboxes.pause('me', resumed);
+    await sandboxes.resume('me', resumed);
+    await sandboxes.start('me', { specId: null });
+    expect(await sandboxes.get('me', resumed)).toMatchObject({ status: 'RUNNING' });
+    expect(await sandboxes.get('me', idle)).toMatchObject({ status: 'PAUSED', statusReason: { code: 'made_room' } });
+  });
+
   test('does not freeze a sandbox that was active recently, or whose agent is working', async () => {
     const { sandboxes, store, clock, ids } = await full({ running: 2 }, 'pause_idle', ['you', 'me']);
     const [yours = '', mine = ''] = ids;

@@ -53,6 +53,12 @@ describe('deletion under disk pressure', () => {
     ['is in quarantine', { ...putInQuarantine(of('x', {}), { keptForMs: minute, specId: null, ownerId: null }, 0), ...stopped }],
   ])('does not delete a sandbox that %s', (_what, sandbox) => expect(idsOf([sandbox])).toEqual([]));
 
+  test('deletes sandboxes at rest also after the clock was set back, but none that was stopped since then', () => {
+    const future = now + 60 * minute;
+    const at = (id: string, statusSince: number) => of(id, { ...stopped, statusSince, lastActiveAt: future });
+    expect(idsOf([at('before', future), at('since', now - minute), at('long', now - 5 * minute)])).toEqual(['before', 'long']);
+  });
+
   test('deletes only pool members while there are any', () => {
     const idle = of('idle', stopped);
     const member = of('member', { status: 'RUNNING', ownerId: unowned }, { deleteAfterMs: null });

@@ -59,7 +59,10 @@ async function longestIdle(
 ): Promise<Sandbox | null> {
   const { store, clock, minIdleMs } = deps;
   for (const sandbox of await store.sandboxes.longestIdle(ownerId, maxTries)) {
-    if (tried.has(sandbox.id) || clock.now() - sandbox.lastActiveAt < minIdleMs) continue;
+    const now = clock.now();
+    // A time in the future is unknown: the clock was set back since then.
+    const since = [sandbox.lastActiveAt, sandbox.statusSince].find((at) => at <= now) ?? -Infinity;
+    if (tried.has(sandbox.id) || now - since < minIdleMs) continue;
     tried.add(sandbox.id);
     if (!(await isInUse(deps, sandbox))) return sandbox;
   }

@@ -72,7 +72,10 @@ export function createGitHubApi(options: ResolvedOptions, limit: TimeLimit) {
       const response = await ask();
       if (options.app === undefined || response?.status !== 401) return accept(response, policy.acceptedStatuses);
       // The token can be revoked before it expires. Requests that were sent before the replacement share it.
-      if (refresh.at < begunAt - refreshEveryMs) refresh = { at: clock.now(), done: authenticate(octokit, neverAborts, true) };
+      const now = clock.now();
+      // After a jump of the time to an earlier one, the last replacement does not delay the next.
+      const mayRefresh = refresh.at < begunAt - refreshEveryMs || refresh.at > now;
+      if (mayRefresh) refresh = { at: now, done: authenticate(octokit, neverAborts, true) };
       else if (refresh.at < begunAt) return accept(response, policy.acceptedStatuses);
       await refresh.done;
       return accept(await ask(), policy.acceptedStatuses);

@@ -27,10 +27,11 @@ describe('A GitHub App installation', () => {
     }
   });
 
-  test('replaces a token that the host refuses, at most once a minute', async () => {
+  test('replaces a token that the host refuses, at most once a minute, unless the clock was set back', async () => {
     const scene = await createScene();
     const privateKey = makeKey();
-    scene.double.access.app = { appId: '42', installationId: 7, key: privateKey };
+    const app = { appId: '42', installationId: 7, key: privateKey };
+    scene.double.access.app = app;
     await scene.publish(simple, 'acme/shop', 'private');
     const provider = scene.anonymous({ app: { appId: 42, privateKey, installationId: 7 } });
     expect(await provider.check()).toMatchObject({ ok: true });
@@ -51,6 +52,9 @@ describe('A GitHub App installation', () => {
       vi.setSystemTime(Date.now() + 61_000);
       expect(await failureOf(list(provider))).toMatch(/^provider_unauthorized: /u);
       expect(scene.asked()).toEqual(['GET /repos/acme/shop/commits/HEAD', tokenRequest]);
+      scene.double.access.app = app;
+      vi.setSystemTime(Date.now() - 31_000);
+      expect(await list(provider)).toEqual(simpleListing);
     } finally {
       vi.useRealTimers();
     }
