@@ -54,6 +54,17 @@ describe('a transcript', () => {
     expect(waitingIn(transcript)).toEqual([]);
   });
 
+  test('shows a message that is sent again as waiting, until its next turn or until it is withdrawn', () => {
+    const requeued = ended('a', 'interrupted', 'message_requeued');
+    const transcript = transcriptOf(requeued);
+    transcript.prepend([asked('a'), asked('b'), started('a')]);
+    expect([textsOf(transcript), waitingIn(transcript)]).toEqual([['note'], ['a', 'b']]);
+    expect(transcript.arranged().rows).toMatchObject([{ isBad: false }]);
+    transcript.apply(ended('a', 'cancelled', 'message_withdrawn'));
+    expect([textsOf(transcript), waitingIn(transcript)]).toEqual([['note', 'Withdrawn a'], ['b']]);
+    expect(textsOf(transcriptOf(asked('a'), started('a'), requeued, started('a'), said('m', 'to a')))).toEqual(['note', 'a', 'to a']);
+  });
+
   test('has a note of how a turn ended, unless it ended normally', () => {
     const transcript = transcriptOf(asked('first'), started('first'));
     const count = transcript.arranged().rows.length;

@@ -75,8 +75,10 @@ function isTranscriptEvent(event: Event): event is TranscriptEvent {
 
 /** Makes entries from the events of a conversation. */
 class TranscriptBuilder {
-  /** Messages of the user whose turn has not begun, oldest first. */
+  /** Messages of the user that the agent has not got, oldest first. */
   readonly #undelivered = new Map<string, MessageEntry>();
+  /** The last begin of a turn, until the turn goes on: its message can go back into the queue instead. */
+  #begun: EventOf<'turn_started'> | null = null;
   /** Tool calls of the turn that have not ended. Each of their events contains the full state. */
   readonly #openCalls = new Map<string, TranscriptEntry>();
   /** Requests of the turn that have no answer. */
@@ -84,11 +86,19 @@ class TranscriptBuilder {
 
   /** Returns the entries that the event completes. */
   add(event: TranscriptEvent): readonly TranscriptEntry[] {
+    // A message of the user does not belong to the turn.
+    if (event.kind === 'message' && event.data.role === 'user') return this.#addMessage(event);
+    if (event.reason?.code === 'message_requeued') this.#begun = null;
+    return [...this.#deliver(), ...this.#afterDelivery(event)];
+  }
+
+  #afterDelivery(event: TranscriptEvent): readonly TranscriptEntry[] {
     switch (event.kind) {
       case 'message':
         return this.#addMessage(event);
       case 'turn_started':
-        return this.#deliver(event.data.messageId, event.at);
+        this.#begun = event;
+        return [];
       case 'tool_call':
         return this.#addCall(event);
       case 'permission_requested':
@@ -106,7 +116,7 @@ class TranscriptBuilder {
     const requests = [...this.#openRequests.values()].map(({ at, data: { title } }) => (
       { kind: 'permission', at, title, answer: null } as const
     ));
-    return [...this.#openCalls.values(), ...requests, ...this.#undelivered.values()];
+    return [...this.#deliver(), ...this.#openCalls.values(), ...requests, ...this.#undelivered.values()];
   }
 
   #addMessage({ at, userId, data: { messageId, role, channel, text } }: EventOf<'message'>): TranscriptEntry[] {
@@ -117,14 +127,17 @@ class TranscriptBuilder {
     return [];
   }
 
-  /** Returns the message whose turn begins, after the older ones: they were dropped, because the queue keeps its order. */
-  #deliver(messageId: string, startedAt: number): TranscriptEntry[] {
-    const message = this.#undelivered.get(messageId);
-    if (message === undefined) return [];
+  /** Returns the message whose turn has begun, after the older ones: they were dropped, because the queue keeps its order. */
+  #deliver(): TranscriptEntry[] {
+    const begun = this.#begun;
+    const message = begun === null ? undefined : this.#undelivered.get(begun.data.messageId);
+    this.#begun = null;
+    if (begun === null || message === undefined) return [];
+    const { at, data: { messageId } } = begun;
     const ids = [...this.#undelivered.keys()];
     const dropped = ids.slice(0, ids.indexOf(messageId)).flatMap((id) => this.#takeUndelivered(id));
     this.#undelivered.delete(messageId);
-    return [...dropped, { ...message, at: startedAt, isDelivered: true }];
+    return [...dropped, { ...message, at, isDelivered: true }];
   }
 
   #takeUndelivered(messageId: string): MessageEntry[] {

@@ -24,11 +24,14 @@ export interface MessageEntry {
   readonly fate?: 'Withdrawn' | 'Not delivered';
 }
 
-/** What ends the waiting of a message and of those before it; of all that wait, if there is no message. Withdrawing ends only its own. */
-interface Dequeued {
-  readonly kind: 'dequeued';
+/**
+ * What changes the queue of messages. `taken`: it ends the waiting of a message and of those before it; of all, if there is no message.
+ * `requeued`: the agent has not got the message of a turn, so it waits again, before the others.
+ */
+interface QueueChange {
+  readonly kind: 'queue';
   readonly messageId: string | null;
-  readonly isWithdrawn: boolean;
+  readonly change: 'taken' | 'withdrawn' | 'requeued';
 }
 
 type CallEntry = Extract<Entry, { readonly kind: 'tool' }>;
@@ -38,7 +41,7 @@ const failedStopReasons: ReadonlySet<string> = new Set(['failed', 'interrupted',
 /** The rows of a conversation, made from its events in order. */
 export class Transcript {
   /** In the order of the events. */
-  #log: (Entry | Dequeued)[] = [];
+  #log: (Entry | QueueChange)[] = [];
   plan: api.PlanEventData | null = null;
   usage: api.UsageEventData | null = null;
   workTree: api.WorkTreeChangedEventData | null = null;
@@ -53,9 +56,10 @@ export class Transcript {
   /** Returns the rows, and the messages that wait for the agent. A message of the user is placed where its turn began. */
   arranged(): { readonly rows: readonly Entry[]; readonly waiting: readonly MessageEntry[] } {
     const rows: Entry[] = [];
-    const waiting = new Map<string, MessageEntry>();
+    let waiting = new Map<string, MessageEntry>();
     for (const entry of this.#log) {
-      if (entry.kind === 'dequeued') rows.push(...takeFrom(waiting, entry));
+      if (entry.kind === 'queue' && entry.change === 'requeued') waiting = new Map([...takeBack(rows, entry), ...waiting]);
+      else if (entry.kind === 'queue') rows.push(...takeFrom(waiting, entry));
       else if (entry.kind === 'message' && entry.role === 'user') waiting.set(entry.key, entry);
       else rows.push(entry);
     }
@@ -63,7 +67,7 @@ export class Transcript {
   }
 
   apply(event: api.Event): void {
-    if (dropsMessages(event)) this.#dequeue(null);
+    if (dropsMessages(event)) this.#changeQueue('taken', null);
     switch (event.kind) {
       case 'message': return this.#addMessage(event);
       case 'message_chunk': return this.#addChunk(event);
@@ -76,7 +80,7 @@ export class Transcript {
       case 'work_tree_changed': return void (this.workTree = event.data);
       case 'turn_started':
         this.#calls = new Map();
-        return this.#dequeue(event.data.message_id);
+        return this.#changeQueue('taken', event.data.message_id);
       case 'turn_ended': return this.#endTurn(event);
       case 'start_step': case 'setup_script': case 'microagents': case 'sandbox_moved': case 'conversation_archived': {
         const text = noteOf(event);
@@ -98,7 +102,7 @@ export class Transcript {
     for (const event of events) older.apply(event);
     // The last turn of the older events continues in the first rows.
     const repeated = new Set<Entry | undefined>([...this.#firstCalls.keys()].map((id) => older.#calls.get(id)));
-    const isNew = (entry: Entry | Dequeued) => entry.kind === 'dequeued' || (!this.#byKey.has(entry.key) && !repeated.has(entry));
+    const isNew = (entry: Entry | QueueChange) => entry.kind === 'queue' || (!this.#byKey.has(entry.key) && !repeated.has(entry));
     this.#log = [...older.#log.filter(isNew), ...this.#log];
     for (const [id, call] of older.#calls) if (!this.#firstCalls.has(id)) this.#firstCalls.set(id, call);
     if (older.#calls !== older.#firstCalls) this.#firstCalls = older.#firstCalls;
@@ -132,16 +136,20 @@ export class Transcript {
 
   #endTurn(event: api.TurnEndedEvent): void {
     const { stop_reason: stop, message_id: messageId } = event.data;
-    if (event.status_reason?.code === 'message_withdrawn') this.#dequeue(messageId, true);
-    else if (stop !== 'end_turn') this.#note(event, `The turn ended: ${readableName(stop).toLowerCase()}.`, failedStopReasons.has(stop));
+    const code = event.status_reason?.code;
+    if (code === 'message_withdrawn') return this.#changeQueue('withdrawn', messageId);
+    const isRequeued = code === 'message_requeued';
+    if (isRequeued) this.#changeQueue('requeued', messageId);
+    const isBad = !isRequeued && failedStopReasons.has(stop);
+    if (stop !== 'end_turn') this.#note(event, `The turn ended: ${readableName(stop).toLowerCase()}.`, isBad);
   }
 
   #note({ id, at, reason }: api.Event, text: string, isBad: boolean): void {
     this.#add({ kind: 'note', key: `event-${id}`, at, text, reason, isBad });
   }
 
-  #dequeue(messageId: string | null, isWithdrawn = false): void {
-    this.#log.push({ kind: 'dequeued', messageId, isWithdrawn });
+  #changeQueue(change: QueueChange['change'], messageId: string | null): void {
+    this.#log.push({ kind: 'queue', messageId, change });
   }
 
   #add(entry: Entry): void {
@@ -151,7 +159,8 @@ export class Transcript {
 }
 
 /** Takes the messages out of the queue. It keeps its order, so those before a message whose turn begins were dropped. */
-function* takeFrom(waiting: Map<string, MessageEntry>, { messageId, isWithdrawn }: Dequeued): Generator<MessageEntry> {
+function* takeFrom(waiting: Map<string, MessageEntry>, { messageId, change }: QueueChange): Generator<MessageEntry> {
+  const isWithdrawn = change === 'withdrawn';
   if (messageId !== null && !waiting.has(messageId)) return;
   for (const [id, entry] of waiting) {
     if (isWithdrawn && id !== messageId) continue;
@@ -159,6 +168,13 @@ function* takeFrom(waiting: Map<string, MessageEntry>, { messageId, isWithdrawn 
     yield isWithdrawn ? { ...entry, fate: 'Withdrawn' } : id === messageId ? entry : { ...entry, fate: 'Not delivered' };
     if (id === messageId) return;
   }
+}
+
+/** Takes the message out of the rows. */
+function takeBack(rows: Entry[], { messageId }: QueueChange): [string, MessageEntry][] {
+  const index = rows.findLastIndex(({ key }) => key === messageId);
+  const [message] = index === -1 ? [] : rows.splice(index, 1);
+  return message?.kind === 'message' ? [[message.key, message]] : [];
 }
 
 function dropsMessages({ kind, data, status_reason: reason }: api.Event): boolean {

@@ -164,6 +164,22 @@ test('a transcript has messages without a turn, with the time when they were sen
   ]);
 });
 
+test.each([
+  ['is withdrawn', { kind: 'turn_ended', data: { messageId: 'a', stopReason: 'cancelled' } }, 'message_withdrawn', { at: 0, isDelivered: false }],
+  ['has its next turn', { kind: 'turn_started', data: { messageId: 'a' } }, null, { at: 3, isDelivered: true }],
+] as const)('a message that went back into the queue, and then %s, has the place and time of that', async (_, last, code, expected) => {
+  const w = await createReady();
+  const record = await w.record();
+  const bodies: (readonly [EventBody, 'message_requeued' | 'message_withdrawn' | null])[] = [
+    [messageBody({ messageId: 'a', message: said('go'), sandboxVersion: 0 }), null],
+    [{ kind: 'turn_started', data: { messageId: 'a' } }, null],
+    [{ kind: 'turn_ended', data: { messageId: 'a', stopReason: 'interrupted' } }, 'message_requeued'],
+    [last, code],
+  ];
+  await w.store.events.append(bodies.map(([body, reason], at) => eventOf(record, body, { at, actor: 'skep', reason: reason && { code: reason } })));
+  expect(await entries(w)).toMatchObject([{ kind: 'turn_ended' }, { text: 'go', ...expected }]);
+});
+
 const options: readonly PermissionOption[] = [{ optionId: 'yes', name: 'Yes, once', kind: 'allow_once' }, { optionId: 'no', name: 'No', kind: 'reject_once' }];
 const asks: WorldOptions['script'] = async (turn) => {
   await turn.tool({ toolCallId: 'edit', title: 'Edit' });
