@@ -5,7 +5,7 @@ import type { NewSandboxLimits, SandboxLimits } from '../domain/admission-limits
 import type { OwnerScope } from '../domain/principal.ts';
 import type { Page, PageRequest } from '../domain/page.ts';
 import type { Sandbox, SandboxStatus } from '../domain/sandbox.ts';
-import type { IdempotencyClaim, InsertOutcome, Limited } from './idempotency-claim.ts';
+import type { ClaimOutcome, IdempotencyClaim, InsertOutcome, Limited } from './idempotency-claim.ts';
 
 export interface SandboxFilter {
   readonly status?: SandboxStatus | undefined;
@@ -42,6 +42,9 @@ export interface SandboxStore {
     claim?: IdempotencyClaim,
     events?: readonly EventDraft[],
   ): Promise<InsertOutcome | { readonly kind: 'stale' }>;
+
+  /** Returns the outcome of the request that made the claim before; null if there was none. */
+  findClaim(claim: IdempotencyClaim): Promise<ClaimOutcome | null>;
 
   /** Adds a pool member, unless `size` members with the fingerprint exist. Idempotent by id. */
   insertPooled(sandbox: Sandbox, fingerprint: string, size: number): Promise<{ readonly kind: 'inserted' } | { readonly kind: 'full' }>;

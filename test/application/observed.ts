@@ -27,6 +27,7 @@ export function observed(store: SandboxStore, now: () => number, onWrite: (write
     admit: (sandbox, ...rest) => noting(sandbox, null, 'replaced', () => store.admit(sandbox, ...rest)),
     touch: (id, at) => store.touch(id, at),
     find: (id) => store.find(id),
+    findClaim: (claim) => store.findClaim(claim),
     findMany: (ids) => store.findMany(ids),
     findByInstance: (id) => store.findByInstance(id),
     longestIdle: (owner, limit) => store.longestIdle(owner, limit),

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { Failure } from '../../src/domain/failure.ts';
 import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import { codeOf } from './code-of.ts';
-import { calm, createRunning } from './world.ts';
+import { calm, createRunning, createWorld } from './world.ts';
 
 const slow = sandboxSpec({ id: 'slow', ports: [{ name: 'HTTP', port: 80 }], ready: { probe: { kind: 'http', port: 80, path: '/' }, withinMs: 10_000 } });
 
@@ -62,6 +62,15 @@ describe('a sandbox', () => {
     await calm();
     const { status } = await sandboxes.get('me', id);
     expect([status, engine.inspect(id).state]).toEqual(status === 'RUNNING' ? ['RUNNING', 'running'] : ['PAUSED', 'frozen']);
+  });
+
+  test('is returned to a repeated start, also if its spec is no longer configured', async () => {
+    const { boot } = createWorld();
+    const claim = { ownerId: 'me', key: 'k', fingerprint: 'a' };
+    const { id } = await boot().sandboxes.start('me', { specId: 'plain', claim });
+    const { sandboxes } = boot([slow]);
+    expect(await sandboxes.start('me', { specId: 'plain', claim })).toMatchObject({ id });
+    expect(await codeOf(sandboxes.start('me', { specId: 'plain', claim: { ...claim, key: 'other' } }))).toBe('invalid_request');
   });
 
   test('fails with `sandbox_busy` for a pause or a resume while it starts', async () => {

@@ -149,6 +149,9 @@ function claimCases(harness: StoreHarness): ContractCase[] {
       deepEqual(await sandboxes.insert(someSandbox('two'), unlimited, claim), { kind: 'repeated', id: 'one' });
       deepEqual(await sandboxes.insert(someSandbox('two'), unlimited, { ...claim, fingerprint: 'other' }), { kind: 'conflict' });
       equal(await sandboxes.find('two'), null);
+      deepEqual(await sandboxes.findClaim(claim), { kind: 'repeated', id: 'one' });
+      deepEqual(await sandboxes.findClaim({ ...claim, fingerprint: 'other' }), { kind: 'conflict' });
+      equal(await sandboxes.findClaim({ ...claim, key: 'key-2' }), null);
     }),
     storeCase(harness, 'recognizes a repeated request at the limit', async ([{ sandboxes }]) => {
       const limits = { ...unlimited, runningPerOwner: 1, running: 1 };

@@ -24,6 +24,7 @@ export function sandboxStoreContract(harness: StoreHarness): ContractCase[] {
     ...closedCases(harness, {
       insert: ({ sandboxes }) => sandboxes.insert(someSandbox('one'), unlimited),
       claimFromPool: ({ sandboxes }) => sandboxes.claimFromPool(someSandbox('one'), somePooled('p'), unlimited),
+      findClaim: ({ sandboxes }) => sandboxes.findClaim({ ownerId: 'ann', key: 'k', fingerprint: 'f' }),
       insertPooled: ({ sandboxes }) => sandboxes.insertPooled(somePooled('p'), 'f', 1),
       pooled: ({ sandboxes }) => sandboxes.pooled(),
       replace: ({ sandboxes }) => sandboxes.replace(someSandbox('one', { version: 2 })),

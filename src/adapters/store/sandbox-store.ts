@@ -9,7 +9,7 @@ import { isPooled, pauseKinds, type Sandbox, type SandboxStatus, sandboxStatuses
 import type { SandboxFilter, SandboxStore } from '../../ports/sandbox-store.ts';
 import type { Database, Db, SandboxRow } from './database.ts';
 import type { EventLog } from './event-store.ts';
-import { insertOnce } from './idempotency-claims.ts';
+import { findClaim, insertOnce } from './idempotency-claims.ts';
 import { purgeRecords } from './record-removal.ts';
 import {
   compiledOnce, countUpTo, type DamageListener, enumReader, firstReached, json, replaceOlder, rowOf, rowReader, scanOf, withoutIndex,
@@ -32,6 +32,8 @@ export function createSandboxStore(db: Db, log: EventLog, onDamaged?: DamageList
         .where('last_active_at', '<', lastActiveAt)
         .executeTakeFirst();
     },
+
+    findClaim: (claim) => findClaim(db, 'sandbox', claim),
 
     find: async (id) => firstOf(await byId({ id })),
 

@@ -1,10 +1,11 @@
 import { type Caller, userIdOf } from '../../domain/principal.ts';
 import { messageRefusal } from '../../domain/conversation-next-step.ts';
-import type { Conversation, Message } from '../../domain/conversation.ts';
+import type { Message } from '../../domain/conversation.ts';
 import { messageBody } from '../../domain/event.ts';
 import { Failure } from '../../domain/failure.ts';
 import { fingerprintOf } from '../../domain/fingerprint.ts';
 import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
+import { unlessRepeated } from '../repeated-request.ts';
 import type { ConversationUseCaseDeps } from './conversations.ts';
 import { getVisibleConversation, requireVisible, writeConversation } from './conversation-records.ts';
 
@@ -26,29 +27,23 @@ export async function sendMessage(
   message: Message,
   claim?: IdempotencyClaim,
 ): Promise<SentMessage> {
-  const { store, reconciler, random, specs } = deps;
+  const { store, reconciler, random } = deps;
   const { sandboxId, sandboxSpecId } = await getVisibleConversation(store, caller, id);
-  const sandbox = await store.sandboxes.find(sandboxId);
-  const spec = specs.find(sandboxSpecId) ?? null;
   // A repeated request gets the same message id. The id depends on the owner, because two callers may use the same key.
   const messageId = claim === undefined ? random.id('msg') : `msg-${fingerprintOf([claim.ownerId, id, claim.key])}`;
-  const queued = { messageId, message, sandboxVersion: sandbox?.version ?? 0 };
-  const enqueue = (conversation: Conversation) => {
-    requireVisible(conversation, caller);
-    const reason = messageRefusal(conversation, message, sandbox, spec);
-    if (reason !== null) throw new Failure('conversation_not_ready', { id, reason });
-    return {
-      to: { queue: [...conversation.queue, queued] },
-      actor: 'user' as const,
-      userId: userIdOf(caller),
-      reason: null,
-      events: [messageBody(queued)],
-    };
-  };
-  // A repeated request is answered whatever has changed since, also if the memory or the queue is full.
-  const earlier = claim === undefined ? null : await store.conversations.findClaim(claim);
-  if (earlier === null) deps.agentMemory.check();
-  const outcome = earlier ?? (await writeConversation(deps, id, enqueue, claim));
+  const outcome = await unlessRepeated(store.conversations, claim, async () => {
+    deps.agentMemory.check();
+    const sandbox = await store.sandboxes.find(sandboxId);
+    const spec = deps.specs.find(sandboxSpecId) ?? null;
+    const queued = { messageId, message, sandboxVersion: sandbox?.version ?? 0 };
+    return await writeConversation(deps, id, (conversation) => {
+      requireVisible(conversation, caller);
+      const reason = messageRefusal(conversation, message, sandbox, spec);
+      if (reason !== null) throw new Failure('conversation_not_ready', { id, reason });
+      const to = { queue: [...conversation.queue, queued] };
+      return { to, actor: 'user', userId: userIdOf(caller), reason: null, events: [messageBody(queued)] };
+    }, claim);
+  });
   if (outcome.kind === 'conflict') throw new Failure('idempotency_conflict', { key: claim?.key ?? '' });
   if (outcome.kind !== 'repeated') reconciler.enqueue(id);
   return { messageId };

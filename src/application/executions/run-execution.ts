@@ -5,6 +5,7 @@ import type { Reason } from '../../domain/reason.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import type { TerminalSize } from '../../ports/sandbox-executions.ts';
+import { unlessRepeated } from '../repeated-request.ts';
 import { getSandbox, withRecordFailures } from '../sandboxes/sandbox-records.ts';
 import type { ExecutionUseCaseDeps } from './executions.ts';
 
@@ -37,12 +38,13 @@ export async function runExecution(
   const { store, limits, clock, random } = deps;
   const { command, stdin, tty, timeoutMs, claim } = request;
   const sandbox = await getSandbox(store, caller, sandboxId);
-  const earlier = claim === undefined ? null : await store.executions.findClaim(claim);
-  if (earlier === null) requireRunning(sandbox);
   const execution = newExecution({
     id: random.id('exec'), sandboxId: sandbox.id, command, stdin, tty: tty !== null, timeoutMs, now: clock.now(),
   });
-  const outcome = earlier ?? (await store.executions.insert(execution, limits, claim));
+  const outcome = await unlessRepeated(store.executions, claim, async () => {
+    requireRunning(sandbox);
+    return await store.executions.insert(execution, limits, claim);
+  });
   switch (outcome.kind) {
     case 'inserted':
       return await startNew(deps, sandbox, execution, request);

@@ -4,6 +4,7 @@ import { newSandbox, type PlannedSandbox, type Sandbox } from '../../domain/sand
 import { parameterProblems, type SandboxParameters, applyParameters } from '../../domain/sandbox-parameters.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { ClaimOutcome, IdempotencyClaim, InsertOutcome, Limited } from '../../ports/idempotency-claim.ts';
+import { unlessRepeated } from '../repeated-request.ts';
 import { admit } from './admit-sandbox.ts';
 import type { SandboxUseCaseDeps } from './sandboxes.ts';
 import { getSandbox, logStatusChange } from './sandbox-records.ts';
@@ -21,11 +22,13 @@ export interface StartSandboxRequest {
 /** Returns the sandbox: STARTING, or RUNNING from a pool. Throws `invalid_request`, `sandbox_limit_reached`, `idempotency_conflict`. */
 export async function startSandbox(deps: SandboxUseCaseDeps, ownerId: string, request: StartSandboxRequest): Promise<Sandbox> {
   const { specId, claim, parameters = {}, id = deps.random.id('sb') } = request;
-  const template = deps.specs.get(specId);
-  checkParameters(deps, template, parameters);
-  const spec = applyParameters(template, parameters);
   const { metadata = {} } = parameters;
-  const started = await admit(deps, { id, ownerId }, () => startOnce(deps, { id, ownerId, spec, metadata, now: deps.clock.now() }, claim));
+  const started = await unlessRepeated(deps.store.sandboxes, claim, async () => {
+    const template = deps.specs.get(specId);
+    checkParameters(deps, template, parameters);
+    const spec = applyParameters(template, parameters);
+    return await admit(deps, { id, ownerId }, () => startOnce(deps, { id, ownerId, spec, metadata, now: deps.clock.now() }, claim));
+  });
   switch (started.kind) {
     case 'started':
       return started.sandbox;

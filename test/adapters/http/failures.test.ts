@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { explained } from '../../../src/domain/reason.ts';
 import { problemCodes, httpStatusOf, type ProblemCode } from '../../../src/adapters/http/problems.ts';
 import { Failure } from '../../../src/domain/failure.ts';
@@ -151,6 +151,16 @@ describe('problem details', () => {
     const first = await world.ann('POST', sandboxes, {}, headers);
     expectProblem(await world.ann('POST', sandboxes, { sandbox_spec_id: 'slow' }, headers), 'idempotency_conflict', { key: 'one' });
     await world.ann('DELETE', `${sandboxes}/${String(object(first)['id'])}`);
+  });
+
+  test('are none for a repeated start whose spec is no longer configured', async () => {
+    for (const path of [sandboxes, '/api/v1/app-conversations']) {
+      const start = () => world.ann('POST', path, { sandbox_spec_id: 'plain' }, { 'Idempotency-Key': 'again' });
+      const { id } = object(await start());
+      using _ = vi.spyOn(world.skep.specs, 'find').mockReturnValue(undefined);
+      expect(await start()).toMatchObject({ status: 201, body: { id } });
+      await world.ann('DELETE', `${path}/${String(id)}`);
+    }
   });
 
   test('are `payload_too_large` for a body above the size limit', async () => {

@@ -77,6 +77,22 @@ describe('messages', () => {
     expect(await failureOf(w.conversations.send('me', w.id, said('x'), { ...claim, fingerprint: 'b' }))).toMatchObject({ code: 'idempotency_conflict' });
   });
 
+  test('that are repeated while the first is handled have its id, also if a new one would be refused by then', async () => {
+    const w = await createReady();
+    const send = () => w.conversations.send('me', w.id, said('once'), { ownerId: 'me', key: 'k', fingerprint: 'a' });
+    const find = w.store.conversations.find.bind(w.store.conversations);
+    const first = Promise.withResolvers<string>();
+    const found = vi.spyOn(w.store.conversations, 'find');
+    found.mockImplementationOnce(find).mockImplementationOnce(async (id) => {
+      first.resolve((await send()).messageId);
+      await w.conversations.update('me', w.id, { archived: true });
+      return await find(id);
+    });
+    expect(await send()).toEqual({ messageId: await first.promise });
+    vi.spyOn(w.store.sandboxes, 'find').mockRejectedValueOnce(new Failure('store_unavailable', { reason: { code: 'locked' }, retryAfterSeconds: 1 }));
+    expect(await send()).toEqual({ messageId: await first.promise });
+  });
+
   test('of two callers with the same idempotency key are both sent and have two ids', async () => {
     const w = await createReady();
     const owner = await w.conversations.send('me', w.id, said('mine'), { ownerId: 'me', key: 'k', fingerprint: 'a' });

@@ -12,7 +12,6 @@ import { gitProviderFailures, operation } from '../operation.ts';
 import { pageQuery, pageSchema, readPage } from '../page-token.ts';
 import { presenter } from '../presenter.ts';
 import { claimedParameters, sandboxParameterNames, sandboxStartFields, splitStartBody } from '../sandbox-parameters.ts';
-import { requireKnownSpec } from './sandbox-specs.ts';
 
 export const pullRequestFields = {
   number: z.int().meta({ example: 17 }),
@@ -142,7 +141,6 @@ export const conversationOperations = [
     ],
     handle: async (context, { headers, body }) => {
       const { skep, principal } = context;
-      if (body.sandbox_spec_id !== null) requireKnownSpec(skep, body.sandbox_spec_id, 'body');
       const { parameters, others } = splitStartBody(body);
       const fields = inCamelCase(others);
       const claim = claimOf(headers, principal.userId, 'start_app_conversation', { ...fields, ...claimedParameters(parameters) });

@@ -88,18 +88,13 @@ const search = operation('get', '/api/v1/sandbox-specs/search', {
 
 export const sandboxSpecOperations = [search, alias(search, '/api/v1/sandbox-specs', 'list_sandbox_specs')];
 
-/** Throws `invalid_request` if the spec does not exist. `place` is the part of the request that names the spec. */
-export function requireKnownSpec(skep: Skep, specId: string, place: 'query' | 'body'): void {
-  if (skep.specs.find(specId) !== undefined) return;
-  throw invalidRequest([place, 'sandbox_spec_id'], `There is no sandbox spec ${JSON.stringify(specId)}`, 'unknown_sandbox_spec');
-}
-
-/** Returns the spec in the query or the body. Null means the deployment's default. */
+/** Returns the spec in the query or the body. Null means the deployment's default. An unknown one in the body is left to the use case. */
 export function requestedSpec(skep: Skep, inQuery: string | null, inBody: string | null): string | null {
   if (inQuery !== null && inBody !== null && inQuery !== inBody) {
     throw invalidRequest(['query', 'sandbox_spec_id'], 'must be equal to sandbox_spec_id of the body, or be left out', 'contradiction');
   }
-  const specId = inBody ?? inQuery;
-  if (specId !== null) requireKnownSpec(skep, specId, inBody === null ? 'query' : 'body');
-  return specId;
+  if (inBody === null && inQuery !== null && skep.specs.find(inQuery) === undefined) {
+    throw invalidRequest(['query', 'sandbox_spec_id'], `There is no sandbox spec ${JSON.stringify(inQuery)}`, 'unknown_sandbox_spec');
+  }
+  return inBody ?? inQuery;
 }

@@ -79,6 +79,8 @@ export function createReferenceSandboxes(log: ReferenceEvents): SandboxStore {
         return add(sandbox, claim, events);
       }),
 
+    findClaim: (claim) => atOnce(() => claims.find(claim)),
+
     insertPooled: (sandbox, fingerprint, size) =>
       atOnce(() => {
         if (records.has(sandbox.id)) return { kind: 'inserted' };
