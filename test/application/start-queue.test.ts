@@ -40,6 +40,15 @@ describe('the start queue', () => {
     expect(await orderOf(turns, first, granted)).toEqual(['a1', 'b1', 'c1', 'a2', 'b2', 'a3']);
   });
 
+  test('serves an owner that got a free slot after the others, also if all slots were free since then', async () => {
+    const queue = new StartQueue(1);
+    (await queue.take('b', 'requested', neverAborts)).release();
+    const first = await queue.take('a', 'requested', neverAborts);
+    const granted: string[] = [];
+    const turns = ['a2', 'b1', 'c1'].map((name) => ask(queue, granted, name, { owner: name.slice(0, 1) }));
+    expect(await orderOf(turns, first, granted)).toEqual(['c1', 'b1', 'a2']);
+  });
+
   test('serves interrupted starts first, then requested starts, then pools', async () => {
     const queue = new StartQueue(1);
     const granted: string[] = [];

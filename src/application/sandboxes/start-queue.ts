@@ -26,6 +26,7 @@ export class StartQueue {
   #granted = 0;
   /** In the order of arrival. */
   readonly #waiting = new Set<Waiter>();
+  /** For every owner of this process: a number that is higher for a later slot. */
   readonly #lastGranted = new Map<string, number>();
 
   /** `atOnce` is at least 1. */
@@ -38,6 +39,7 @@ export class StartQueue {
     signal.throwIfAborted();
     if (this.#free > 0) {
       this.#free -= 1;
+      this.#noteGrant(owner);
       return this.#slot;
     }
     const { promise, resolve, reject } = Promise.withResolvers<StartSlot>();
@@ -55,11 +57,15 @@ export class StartQueue {
     const [next] = [...this.#waiting].toSorted((a, b) => a.rank - b.rank || last(a) - last(b));
     if (next === undefined) {
       this.#free += 1;
-      return this.#lastGranted.clear();
+      return;
     }
-    this.#granted += 1;
-    this.#lastGranted.set(next.owner, this.#granted);
+    this.#noteGrant(next.owner);
     this.#waiting.delete(next);
     next.grant();
+  }
+
+  #noteGrant(owner: string): void {
+    this.#granted += 1;
+    this.#lastGranted.set(owner, this.#granted);
   }
 }
