@@ -721,7 +721,7 @@ export interface OverviewProblem {
 }
 
 export interface OverviewStarts {
-  /** The counts begin here: an hour ago, or when this server was started. */
+  /** The counts begin here: an hour ago, at the start of this server, or later after more than 2,000 starts. */
   readonly since: Timestamp;
   readonly succeeded: number;
   readonly failed: number;

@@ -83,6 +83,20 @@ test('start statistics count by owner for one hour, with percentiles of successf
   expect(starts.summary(null)).toMatchObject({ since: begun + 1, succeeded: 0, failed: 0, p50Ms: null });
 });
 
+test('start statistics say since when they count, if there are more starts than they keep', () => {
+  const clock = createManualClock();
+  const starts = new StartStatistics(clock);
+  const begun = clock.now();
+  const start = someSandbox('sb', { status: 'RUNNING' });
+  for (let count = 1; count <= 2000; count += 1) {
+    starts.note(null, start);
+    clock.advance(1);
+  }
+  expect(starts.summary(null)).toMatchObject({ since: begun, succeeded: 2000 });
+  starts.note(null, start);
+  expect(starts.summary(null)).toMatchObject({ since: begun + 1, succeeded: 2000 });
+});
+
 test('a pool report counts hits and misses, and has the last failure of a member', async () => {
   const { engine, boot } = createWorld({ specs: [sandboxSpec({ id: 'warm', pool: { size: 2 } })] });
   const { pool, sweeper, sandboxes } = boot();

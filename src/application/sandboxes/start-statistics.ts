@@ -31,6 +31,8 @@ export class StartStatistics {
   readonly #clock: Clock;
   readonly #openedAt: number;
   #starts: Start[] = [];
+  /** The time of the last start that was left out because there are too many. */
+  #droppedAt = -Infinity;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -44,11 +46,11 @@ export class StartStatistics {
     const at = this.#clock.now();
     const ms = to.status === 'RUNNING' ? Math.max(0, at - to.createdAt) : null;
     this.#starts.push({ ownerId: to.ownerId, at, ms, isFromPool: from === null });
-    if (this.#starts.length > maxStarts) this.#starts.shift();
+    if (this.#starts.length > maxStarts) this.#droppedAt = this.#starts.shift()?.at ?? at;
   }
 
   summary(scope: OwnerScope): StartSummary {
-    const since = Math.max(this.#openedAt, this.#clock.now() - windowMs);
+    const since = Math.max(this.#openedAt, this.#clock.now() - windowMs, this.#droppedAt + 1);
     this.#starts = this.#starts.filter(({ at }) => at >= since);
     const seen = this.#starts.filter(({ ownerId }) => isInScope(ownerId, scope));
     const times = seen.flatMap(({ ms }) => (ms === null ? [] : [ms])).toSorted((a, b) => a - b);

@@ -33,7 +33,7 @@ const problem = z.object({
 }).meta({ id: 'OverviewProblem', description: 'A sandbox or conversation that failed, or that takes more than a minute to start.' });
 
 const starts = z.object({
-  since: timestamp.describe('The counts begin here: an hour ago, or when this server was started.'),
+  since: timestamp.describe('The counts begin here: an hour ago, at the start of this server, or later after more than 2,000 starts.'),
   succeeded: count,
   failed: count,
   from_pool: count.describe('How many of the successful starts used a sandbox from a pool.'),
