@@ -72,9 +72,9 @@ describe('a search for repositories', () => {
   const plain = withoutLists(createMemoryGitProvider({ name: 'plain', hosts: ['plain.example'] }));
   const repositories = new Repositories([github, gitlab, plain, nameless]);
 
-  test.each([1, 2, 100])('returns the repositories of all providers with names that find them, in pages of %i', async (limit) => {
+  test.each([[1, [0, 1, 2, 3, 4]], [2, [0, 3, 1, 4, 2]], [100, [0, 1, 2, 3, 4]]])('returns the repositories of all providers with names that find them, in pages of %i', async (limit, order) => {
     const names = ['acme/shop', 'acme/shopping', 'github.com/gitlab.com/shop', 'gitlab.com/acme/shop', 'gitlab.com/group/sub/shop'];
-    expect(await searchAll(repositories, 'shop', null, limit)).toEqual(names);
+    expect(await searchAll(repositories, 'shop', null, limit)).toEqual(order.map((index) => names[index]));
     expect(await searchAll(repositories, 'group', null, limit)).toEqual(['gitlab.com/group/sub/shop']);
     const found = await Promise.all(names.map((name) => repositories.find(name, null)));
     expect(found.map(({ provider, path }) => `${provider.name} ${path}`)).toEqual([
@@ -94,11 +94,23 @@ describe('a search for repositories', () => {
     const failing = { ...gitlab, searchRepositories: async () => await Promise.reject(failure) };
     const [before, after] = [new Repositories([failing, github]), new Repositories([github, failing])];
     const items = [{ path: 'acme/shopping', gitProvider: 'github' }];
-    expect(await before.search('shopping', null, first)).toMatchObject({ items, next: null, failures: [{ gitProvider: 'gitlab', failure }] });
-    const page = await after.search('shopping', null, first);
+    for (const repositories of [before, after]) {
+      expect(await repositories.search('shopping', null, first)).toMatchObject({ items, next: null, failures: [{ gitProvider: 'gitlab', failure }] });
+    }
+    const page = await after.search('shopping', null, { after: null, limit: 1 });
     expect(page).toMatchObject({ items, failures: [] });
     await expect(after.search('shopping', null, { after: page.next, limit: 100 })).rejects.toBe(failure);
     for (const repositories of [before, after]) await expect(repositories.search('group', null, first)).rejects.toBe(failure);
+  });
+
+  test('has repositories of all providers on the first page, although one has more than fit', async () => {
+    const paths = Array.from({ length: 200 }, (_, index) => `acme/shop-${index}`);
+    const large = createMemoryGitProvider({ name: 'github', hosts: ['github.com'], repositories: paths.map(repository) });
+    const both = new Repositories([large, gitlab]);
+    const page = await both.search('shop', null, { after: null, limit: 10 });
+    expect(page.items.map(({ gitProvider }) => gitProvider)).toEqual([...Array<string>(5).fill('github'), 'gitlab', 'gitlab']);
+    expect((await both.search('shop', null, { after: page.next, limit: 10 })).items).toHaveLength(10);
+    expect(new Set(await searchAll(both, 'shop', null, 10)).size).toBe(202);
   });
 
   test('finds a match on a late page of a provider while an earlier one fails', async () => {

@@ -2,7 +2,7 @@ import { type AnyFailure, Failure, type FailureCode, isFailure } from '../../dom
 import type { RepositoryLocation } from '../../domain/conversation.ts';
 import { matchesRepository, parseRepositoryName } from '../../domain/repository-name.ts';
 import type { Page, PageKey, PageRequest } from '../../domain/page.ts';
-import type { Branch, GitProvider, HostPage, RepositoryInfo, SearchHit } from '../../ports/git-provider.ts';
+import type { Branch, GitProvider, RepositoryInfo, SearchHit } from '../../ports/git-provider.ts';
 
 /** Where a repository is, if it exists. */
 export interface LocatedRepository {
@@ -38,18 +38,23 @@ export interface SearchPage extends Page<SearchResult> {
 
 type SearchableProvider = GitProvider & Required<Pick<GitProvider, 'searchRepositories'>>;
 
-/** Where a search continues. */
+/** Where a search of one provider continues. */
 interface SearchPosition {
   readonly provider: SearchableProvider;
   /** The provider's `next`. Null for its first page. */
   readonly cursor: string | null;
 }
 
+/** `open`: where the search of the provider continues, if it does. */
+interface SearchStep extends Pick<SearchPage, 'items' | 'failures'> {
+  readonly open: readonly SearchPosition[];
+}
+
 const providerFailures: ReadonlySet<FailureCode> = new Set([
   'provider_unauthorized', 'provider_failed', 'provider_rate_limited', 'provider_timeout',
 ]);
 
-/** How many pages of the hosts one search reads at most if it finds nothing that the caller may see. */
+/** How many pages of each host one search reads at most if it finds nothing that the caller may see. */
 const maxHostPages = 5;
 
 /** Patterns of the repositories that a caller may use. Null means all. */
@@ -110,30 +115,45 @@ export class Repositories {
   }
 
   /**
-   * Finds repositories by name, in all providers that can search, one after another. A short or empty page is not always the last one. A
-   * page names the providers that failed while it was read. If nothing is on it and nothing can follow, the failure is thrown instead.
-   * Throws `listing_unsupported`, `invalid_request` for the page of a provider that is gone, and the failures of
+   * Finds repositories by name. A page asks all providers that can search at once, each for its share of the page. A short or empty page is
+   * not always the last one. A page names the providers that failed while it was read. If nothing is on it and nothing can follow, the
+   * failure is thrown instead. Throws `listing_unsupported`, `invalid_request` for the page of a provider that is gone, and the failures of
    * `GitProvider.searchRepositories`.
    */
   async search(
     text: string, patterns: RepositoryPatterns, { after, limit }: PageRequest, signal?: AbortSignal,
   ): Promise<SearchPage> {
     const providers = this.#providers.filter(canSearch);
-    const [first] = providers;
-    if (first === undefined) throw unsupported(this.#providers, 'repositories');
-    let position: SearchPosition | null = after === null ? { provider: first, cursor: null } : parseCursor(providers, after);
+    if (providers.length === 0) throw unsupported(this.#providers, 'repositories');
+    let open: readonly SearchPosition[] =
+      after === null ? providers.map((provider) => ({ provider, cursor: null })) : parseKey(providers, after);
     let items: readonly SearchResult[] = [];
     const failures: SearchFailure[] = [];
-    for (let pages = 0; position !== null && items.length === 0 && pages < maxHostPages; pages += 1) {
-      const found: SearchFailure | HostPage<SearchHit> = await searchOne(position, text, limit, signal);
-      if ('failure' in found) failures.push(found);
-      else items = this.#toResults(position.provider, found.items, patterns);
-      const cursor = 'failure' in found ? null : found.next;
-      position = cursor === null ? nextProvider(providers, position) : { ...position, cursor };
+    for (let pages = 0; open.length > 0 && items.length === 0 && pages < maxHostPages; pages += 1) {
+      const asked = open.slice(0, limit);
+      const share = Math.floor(limit / asked.length);
+      const found = await Promise.all(asked.map((position) => this.#searchOne(position, text, patterns, share, signal)));
+      items = found.flatMap((page) => page.items);
+      failures.push(...found.flatMap((page) => page.failures));
+      open = [...found.flatMap((page) => page.open), ...open.slice(limit)];
     }
     const [failed] = failures;
-    if (failed !== undefined && items.length === 0 && position === null) throw failed.failure;
-    return { items, next: position === null ? null : keyOf(position), failures };
+    if (failed !== undefined && items.length === 0 && open.length === 0) throw failed.failure;
+    return { items, next: open.length === 0 ? null : keyOf(open), failures };
+  }
+
+  /** Returns a page of one provider. Throws only what is no failure of the provider, such as the signal's reason. */
+  async #searchOne(
+    { provider, cursor }: SearchPosition, text: string, patterns: RepositoryPatterns, limit: number, signal?: AbortSignal,
+  ): Promise<SearchStep> {
+    try {
+      const { items, next } = await provider.searchRepositories(text, { after: cursor, limit }, signal);
+      const open = next === null ? [] : [{ provider, cursor: next }];
+      return { items: this.#toResults(provider, items, patterns), open, failures: [] };
+    } catch (failure) {
+      if (!isFailure(failure) || !providerFailures.has(failure.code)) throw failure;
+      return { items: [], open: [], failures: [{ gitProvider: provider.name, failure }] };
+    }
   }
 
   /** Lists the branches of a repository. Throws `listing_unsupported`, and the failures of {@link find} and `GitProvider.listBranches`. */
@@ -179,32 +199,17 @@ function canSearch(provider: GitProvider): provider is SearchableProvider {
   return provider.searchRepositories !== undefined;
 }
 
-/** Returns a page of one provider. Throws only what is no failure of the provider, such as the signal's reason. */
-async function searchOne(
-  { provider, cursor }: SearchPosition, text: string, limit: number, signal?: AbortSignal,
-): Promise<HostPage<SearchHit> | SearchFailure> {
-  try {
-    return await provider.searchRepositories(text, { after: cursor, limit }, signal);
-  } catch (failure) {
-    if (!isFailure(failure) || !providerFailures.has(failure.code)) throw failure;
-    return { gitProvider: provider.name, failure };
-  }
+/** Names of providers contain no space and no comma. */
+function keyOf(open: readonly SearchPosition[]): PageKey {
+  return { value: 0, id: open.map(({ provider: { name }, cursor }) => `${name} ${encodeURIComponent(cursor ?? '')}`).join() };
 }
 
-function nextProvider(providers: readonly SearchableProvider[], { provider }: SearchPosition): SearchPosition | null {
-  const next = providers[providers.indexOf(provider) + 1];
-  return next === undefined ? null : { provider: next, cursor: null };
-}
-
-/** Names of providers contain no space. */
-function keyOf({ provider: { name }, cursor }: SearchPosition): PageKey {
-  return { value: 0, id: `${name} ${cursor ?? ''}` };
-}
-
-/** Throws `invalid_request` if the provider of the page can't be searched any more. */
-function parseCursor(providers: readonly SearchableProvider[], { id }: PageKey): SearchPosition {
-  const [, name, cursor = ''] = /^([^ ]*) (.*)$/s.exec(id) ?? [];
-  const provider = providers.find((each) => each.name === name);
-  if (provider === undefined) throw new Failure('invalid_request', { problems: [{ argument: 'after', reason: { code: 'unknown_page' } }] });
-  return { provider, cursor: cursor || null };
+/** Throws `invalid_request` if a provider of the page can't be searched any more. */
+function parseKey(providers: readonly SearchableProvider[], { id }: PageKey): readonly SearchPosition[] {
+  return id.split(',').map((position) => {
+    const [name, cursor] = position.split(' ');
+    const provider = providers.find((each) => each.name === name);
+    if (provider !== undefined && cursor !== undefined) return { provider, cursor: decodeURIComponent(cursor) || null };
+    throw new Failure('invalid_request', { problems: [{ argument: 'after', reason: { code: 'unknown_page' } }] });
+  });
 }

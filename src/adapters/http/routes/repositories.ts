@@ -33,9 +33,10 @@ export const repositoryOperations = [
     operationId: 'search_repositories',
     summary: 'Search repositories',
     description:
-      'Searches by name, in one git provider after another. Finds what the deployment can see and your key can use. GitHub also '
-      + 'finds public ones of others. A page may be short, or empty, and yet not be the last one. If a git provider fails, the page '
-      + 'names it in `failures`, beside the results of the others. If the last page has no results, its failure is the response.',
+      'Searches by name, in all git providers at once: each has a share of the page. Finds what the deployment can see and your key can '
+      + 'use. GitHub also finds public ones of others. A page may be short, or empty, and yet not be the last one. If a git provider '
+      + 'fails, the page names it in `failures`, beside the results of the others. If the last page has no results, its failure is the '
+      + 'response.',
     query: z.object({
       query: text(200).min(1).meta({ description: 'A part of the name. Upper and lower case are equal.', example: 'shop' }),
       ...pageQuery,
