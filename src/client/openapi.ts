@@ -971,7 +971,7 @@ export interface Operations {
       readonly kinds?: readonly EventKind[] | undefined;
       /** Begin after the event with this id. `page_id` overrides it. */
       readonly after?: number | undefined;
-      /** Only events of this sandbox. */
+      /** Only events of this sandbox itself. Those of its conversations are in their own logs. */
       readonly sandbox_id__eq?: string | undefined;
     } | undefined;
     readonly response: Page<Event>;

@@ -6,7 +6,7 @@ export interface EventFilter {
   readonly ownerId: OwnerScope;
   /** Only of this conversation. */
   readonly conversationId?: string;
-  /** Events of this sandbox that belong to no conversation. With `conversationId`, these are added. */
+  /** Events of this sandbox itself, which belong to no conversation. With `conversationId`, these are added. */
   readonly sandboxId?: string;
   /** Only of these kinds. */
   readonly kinds?: readonly EventKind[];

@@ -53,7 +53,7 @@ const eventPageQuery = z.object({
 });
 
 const changesPageQuery = eventPageQuery.extend({
-  sandbox_id__eq: resourceId.optional().describe('Only events of this sandbox.'),
+  sandbox_id__eq: resourceId.optional().describe('Only events of this sandbox itself. Those of its conversations are in their own logs.'),
 });
 
 export const ticketQuery = z.string().optional()
