@@ -25,6 +25,8 @@ export class DiskWatch {
   readonly #deps: DiskWatchDeps;
   #space: DiskSpace | null = null;
   #lastPressureAt = -Infinity;
+  /** The sandboxes with a damaged conversation that the log names. A sweep finds them again and again. */
+  readonly #logged = new Set<string>();
 
   constructor(deps: DiskWatchDeps) {
     this.#deps = deps;
@@ -85,7 +87,9 @@ export class DiskWatch {
     } catch (error) {
       if (!isDamagedRecord(error)) throw error;
       // One damaged record must not stop the sweeps, which free the space.
-      logger.warn({ sandbox: id, ...logFieldsOf(error) }, 'a sandbox with a damaged conversation is not deleted to free disk space');
+      const message = 'a sandbox with a damaged conversation is not deleted to free disk space';
+      if (!this.#logged.has(id)) logger.warn({ sandbox: id, ...logFieldsOf(error) }, message);
+      this.#logged.add(id);
       return true;
     }
   }
