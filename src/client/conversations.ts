@@ -59,7 +59,10 @@ export class Conversation implements AsyncDisposable {
     return (await this.#connection.request('POST /api/v1/app-conversations/{id}/messages', input)).message_id;
   }
 
-  /** Sends a message. Yields the events that follow, until its turn ends or can't end any more. */
+  /**
+   * Sends a message. Yields the events that follow, until its turn ends or can't end any more. If the owner pauses the sandbox, a message
+   * that waits, also one that is sent again, waits without end. Only the signal ends that.
+   */
   async *turn(text: string, options: CallOptions = {}): AsyncGenerator<Event, void> {
     const { signal } = options;
     const after = await latestEventId(this.#connection, this.id, signal);
