@@ -136,10 +136,13 @@ if [ "$3" != none ]; then
   # The feeder of a starter that is gone first passes on the input that it still has.
   tries=0
   while [ -n "$feed" ] && is_process "$feed" && [ $tries -lt 20 ]; do sleep 0.05; tries=$((tries + 1)); done
-  ( exec 8<>"$d/in" 9>"$d/in" 8>&-; trap '' PIPE; exec dd bs=65536 >&9 2>/dev/null 9>&- ) || exit 5
+  ( exec 8<>"$d/in" 9>"$d/in" 8>&-; trap '' PIPE; exec dd bs=65536 >&9 2>/dev/null 9>&- ) ||
+    # A dd that is missing or killed does not mean that the command accepts no input.
+    { code=$?; [ $code -gt 125 ] && exit $code; exit 5; }
 fi
 [ -n "$4" ] || exit 0
-: >"$d/closed"
+# On a full disk the input is closed too, only later input is not refused. Without \`command\`, a failure would end the shell.
+command : >"$d/closed"
 [ -n "$feed" ] || exit 0
 # If the starter closes the input, the input that it has sent is passed on first.
 if [ "$4" = starter ]; then kill $hold; else kill $hold $feed; fi 2>/dev/null
