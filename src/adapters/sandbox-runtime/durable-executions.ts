@@ -11,7 +11,7 @@ import { realTimers, sleep } from '../shared/timeout.ts';
 import { LocalExecution } from './local-execution.ts';
 import { readFirstLine, killOnFailure, noScriptResult, scriptFailure } from './script-result.ts';
 import { type ExecutionHost, executionNotFound } from './execution-host.ts';
-import { ExecutionReader, firstWaitMs, longestWaitMs } from './execution-reader.ts';
+import { ExecutionReader, firstWaitMs, longestWaitMs, maxCertainCode } from './execution-reader.ts';
 import { scripts } from './execution-scripts.ts';
 import { environmentLines, keptBytes, parseSupervisorAnswer, supervisorCommand } from './supervisor-script.ts';
 import { dropLongest } from './output-buffer.ts';
@@ -90,9 +90,10 @@ export class DurableExecutions implements SandboxExecutions {
     const handedOver = content.pipeTo(execution.stdin, { signal }).then(() => true, () => false);
     const code = await killOnFailure(execution, () => raceSignal(execution.exited, signal));
     if (code === 4) throw executionNotFound(executionId);
-    if (code === null) throw new Failure('sandbox_not_running', { id: sandboxId, status: 'stopped' });
-    // Above 128, the script may have been killed with all processes of the execution.
-    const isOver = code === inputClosedCode || (code > 128 && (await reader.readState(false, signal)).status !== 'running');
+    // The script may have been killed: alone, with all processes of the execution, or with the sandbox.
+    const wasKilled = code === null || code > maxCertainCode;
+    if (wasKilled) await reader.requireRunning();
+    const isOver = code === inputClosedCode || (wasKilled && (await reader.readState(false, signal)).status !== 'running');
     if (!isOver && code !== 0) throw scriptFailure(code);
     if (isOver || !(await handedOver)) throw new Failure('input_closed', { id: executionId });
   }

@@ -49,8 +49,8 @@ export interface ExecutionHost {
   /** Runs the command attached, in a terminal of the host. Absent if the host has none. */
   launchTerminal?(sandboxId: string, start: ExecutionStart, signal: AbortSignal): Promise<HostExecution>;
   /**
-   * Runs one of Skep's scripts. Its standard error is not read. Its exit code is null if the sandbox has stopped meanwhile. Further
-   * failures: `sandbox_not_running`, if the sandbox can't run anything now.
+   * Runs one of Skep's scripts. Its standard error is not read. Its exit code is null if it is not known, for example because the sandbox
+   * has stopped meanwhile. Further failures: `sandbox_not_running`, if the sandbox can't run anything now.
    */
   run(sandboxId: string, command: readonly string[], signal: AbortSignal, how?: ScriptOptions): Promise<HostExecution>;
   /**

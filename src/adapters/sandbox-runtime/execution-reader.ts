@@ -87,7 +87,7 @@ export class ExecutionReader {
       }
       if (result.code === 4) throw executionNotFound(this.#executionId);
       const parsed = Line.safeParse(result.output.trim().split(' '));
-      // If the line is invalid without an exit code, the sandbox was stopped meanwhile.
+      // If the line is invalid without an exit code, the sandbox may have stopped meanwhile.
       if (parsed.success) return stateOf(...parsed.data);
       if (result.code !== null) throw scriptFailure(result.code);
     }

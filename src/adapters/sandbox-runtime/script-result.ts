@@ -43,10 +43,7 @@ export function scriptFailure(code: number | null): Failure {
   return code === noProcessCode ? noProcess : noScriptResult;
 }
 
-/**
- * Runs a script to its end. `isShort`: see `ExecutionHost.run`. The code is null if the sandbox was stopped meanwhile. Rejects if the
- * signal fires first.
- */
+/** Runs a script to its end. `isShort`, and a code that is null: see `ExecutionHost.run`. Rejects if the signal fires first. */
 export async function runScript(
   host: Pick<ExecutionHost, 'run'>, sandboxId: string, command: readonly string[], signal: AbortSignal, isShort = true,
 ): Promise<{ readonly output: string; readonly code: number | null }> {

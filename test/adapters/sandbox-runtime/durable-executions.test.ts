@@ -9,7 +9,7 @@ import { assertFailure } from '../../contracts/contract.ts';
 /** A script that a sandbox runs: what it says, and its exit code, or that it goes on. */
 interface Script {
   readonly says: string | ReadableStream<Uint8Array>;
-  readonly code: number | 'goes on';
+  readonly code: number | null | 'goes on';
 }
 
 /** A host whose sandbox answers as the test says. */
@@ -180,21 +180,30 @@ describe('An execution in a sandbox without a shell', () => {
 });
 
 /** Writes in a sandbox whose script that writes ends with this code, and whose script `state` says this. Returns the failure. */
-async function failureOfWrite(code: number, state: string): Promise<unknown> {
-  const { executions } = createHost((command) =>
-    command.includes('skep-input') ? { says: '', code } : { says: `${state} 0 0 0 0\n`, code: 0 });
+async function failureOfWrite(code: number | null, state: string): Promise<unknown> {
+  let isStopped = false;
+  const { executions } = createHost((command) => {
+    if (!command.includes('skep-input')) return { says: `${state} 0 0 0 0\n`, code: 0 };
+    isStopped = state === 'stopped';
+    return { says: '', code };
+  }, { observe: async () => ({ state: isStopped ? 'stopped' : 'running', runId: 'run-1' }) });
   return executions.write('sb', 'exec-1', streamOf('text', true), false, neverAborts).catch((error: unknown) => error);
 }
 
 describe('Input for an execution of another process', () => {
   test('is refused as closed if the script says so, or was killed with the command', async () => {
-    for (const failure of [await failureOfWrite(5, 'running -'), await failureOfWrite(137, 'exited 137')]) {
+    for (const failure of [await failureOfWrite(5, 'running -'), await failureOfWrite(137, 'exited 137'), await failureOfWrite(null, 'exited 137')]) {
       assert.ok(isFailureOf(failure, 'input_closed'), String(failure));
     }
   });
 
-  test.each([[2, 'process_limit_reached'], [127, 'execution_end_unknown'], [137, 'execution_end_unknown']])(
-    'fails with runtime_unavailable if the script ends with %i, and the command runs', async (code, reason) => {
+  test.each([137, null])('fails with sandbox_not_running if the script ends with %s because the sandbox was stopped', async (code) => {
+    const failure = await failureOfWrite(code, 'stopped');
+    assert.ok(isFailureOf(failure, 'sandbox_not_running'), String(failure));
+  });
+
+  test.each([[2, 'process_limit_reached'], [127, 'execution_end_unknown'], [137, 'execution_end_unknown'], [null, 'execution_end_unknown']])(
+    'fails with runtime_unavailable if the script ends with %s, and the command runs', async (code, reason) => {
       const failure = await failureOfWrite(code, 'running -');
       assert.ok(isFailureOf(failure, 'runtime_unavailable') && failure.context.reason.code === reason, String(failure));
     },
