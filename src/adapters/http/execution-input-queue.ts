@@ -15,11 +15,14 @@ interface ExecutionInputDeps {
   readonly failed: (error: unknown) => void;
 }
 
-/** Writes input to an execution in one long write, so a single key press needs no call of its own. */
+/**
+ * Writes input to an execution in one long write, so a single key press needs no call of its own. After a failed write, all later input
+ * fails too: the command must not get input with a gap.
+ */
 export class ExecutionInputQueue {
   readonly #deps: ExecutionInputDeps;
   #writer: WritableStreamDefaultWriter<Uint8Array> | null = null;
-  /** Resolves when all pushed input is written or has failed. */
+  /** Resolves when all pushed input is written. Rejects if any of it has failed. */
   #writing: Promise<void> = Promise.resolve();
 
   constructor(deps: ExecutionInputDeps) {
@@ -28,7 +31,7 @@ export class ExecutionInputQueue {
 
   push(bytes: Uint8Array): void {
     const { socket, passed } = this.#deps;
-    // The writer of a failed write has no size, and the next input starts a new write.
+    // The writer of a failed write has no size.
     if (this.#writer === null || this.#writer.desiredSize === null) this.#writer = this.#begin();
     const writer = this.#writer;
     void writer.write(bytes).catch(() => 'the write itself reports the failure').then(() => passed(bytes.length));
@@ -56,8 +59,10 @@ export class ExecutionInputQueue {
       undefined, new ByteLengthQueuingStrategy({ highWaterMark: maxWaitingBytes }),
     );
     const writer = writable.getWriter();
-    this.#writing = this.#writing.then(() => this.#deps.write(readable, false)).catch((error: unknown) => {
-      writer.abort(error).catch(() => 'the failure is reported below');
+    this.#writing = this.#writing.then(() => this.#deps.write(readable, false));
+    this.#writing.catch((error: unknown) => {
+      // A pipe that already reads it can't be cancelled here.
+      readable.cancel(error).catch(() => writer.abort(error)).catch(() => 'the failure is reported below');
       this.#deps.failed(error);
     });
     return writer;

@@ -66,7 +66,11 @@ export class ExecutionWebSocket {
       socket,
       write: (content, close) => executions.write(principal, sandboxId, executionId, content, close, ends),
       passed: (bytes) => this.#confirmInput(bytes),
-      failed: (error) => this.#report(error),
+      failed: (error) => {
+        this.#report(error);
+        // The client can't know which bytes the command got. In a terminal, it attaches again.
+        if (!isFailureOf(error, 'input_closed')) this.#close(1011);
+      },
     });
   }
 

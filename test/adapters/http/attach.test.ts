@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { Failure } from '../../../src/domain/failure.ts';
 import { object } from '../../support/client.ts';
 import { below, printedSeed, seeded } from '../../support/seeded.ts';
 import { until } from '../../support/until.ts';
@@ -53,6 +54,27 @@ test('control messages resize the terminal and send signals, and a malformed one
   await until(() => terminalSize(world, sandbox.id, path), (size) => size?.cols === 100 && size.rows === 40);
   client.socket.send(JSON.stringify({ signal: 'SIGINT' }));
   expect(await client.told(isEnd)).toMatchObject({ status: 'exited', exit_code: 130 });
+});
+
+test('a failed write of input ends the attachment, and no later input reaches the command', async () => {
+  const path = await run({ command: ['cat'], stdin: true });
+  const client = attached(path);
+  await client.told(isWriter(true));
+  const reason = { code: 'execution_end_unknown' } as const;
+  vi.spyOn(world.skep.executions, 'write').mockRejectedValueOnce(
+    new Failure('runtime_unavailable', { runtime: 'sandbox', reason, retryAfterSeconds: 5 }),
+  );
+  client.socket.send(Buffer.from('lost'));
+  await client.told(({ error }) => error !== undefined);
+  client.socket.send(Buffer.from('after a gap'));
+  client.socket.send(JSON.stringify({ close_input: true }));
+  expect(await client.closed).toBe(1011);
+  const next = attached(path, '?takeover=true');
+  await next.told(isWriter(true));
+  next.socket.send(Buffer.from('again'));
+  next.socket.send(JSON.stringify({ close_input: true }));
+  expect(await next.told(isEnd)).toMatchObject({ status: 'exited', exit_code: 0 });
+  expect(next.bytes.stdout.toString()).toBe('again');
 });
 
 test('a signal reaches a command that does not read its input, even after the input is closed', async () => {
