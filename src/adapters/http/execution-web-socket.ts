@@ -141,6 +141,7 @@ export class ExecutionWebSocket {
   }
 
   #handleMessage(data: Buffer, isBinary: boolean): void {
+    this.#isAlive = true;
     const message = isBinary ? undefined : parseJson(z.union([confirmation, claim, control]), data.toString());
     if (message !== undefined && 'read' in message) return this.#confirm(message.read);
     if (message !== undefined && 'writer' in message) return this.#claimWriter(true);
@@ -186,8 +187,9 @@ export class ExecutionWebSocket {
   }
 
   /**
-   * Disconnects a client that answers no ping. While the socket is paused to hold back input, pongs do not arrive either. Browsers hide
-   * pings from the page, so a message is sent too.
+   * Disconnects a client from which nothing arrives. On a slow connection, the answer to a ping is late, since the ping comes after the
+   * output before it, but the client confirms output meanwhile. While the socket is paused to hold back input, nothing can arrive. Browsers
+   * hide pings from the page, so a message is sent too.
    */
   #checkAlive(): void {
     if (!this.#isAlive && !this.#socket.isPaused) {

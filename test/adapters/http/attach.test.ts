@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { ClientOptions } from 'ws';
 import { Failure } from '../../../src/domain/failure.ts';
 import { object } from '../../support/client.ts';
 import { below, printedSeed, seeded } from '../../support/seeded.ts';
@@ -22,7 +23,8 @@ async function run(body: unknown): Promise<string> {
 }
 
 const annsKey = () => ({ 'X-Session-API-Key': world.keys.ann });
-const attached = (path: string, query = '', headers: Readonly<Record<string, string>> = annsKey()) => attach(`${world.url}${path}/attach${query}`, headers);
+const attached = (path: string, query = '', headers: Readonly<Record<string, string>> = annsKey(), options: ClientOptions = {}) =>
+  attach(`${world.url}${path}/attach${query}`, headers, options);
 const said = (client: Attached, text: string) => until(() => client.bytes.stdout.toString(), (all) => all.includes(text), 60_000);
 const isEnd = (message: Record<string, unknown>) => message['status'] !== undefined;
 const isWriter = (wanted: boolean) => (message: Record<string, unknown>) => message['writer'] === wanted;
@@ -232,6 +234,18 @@ test('a client that does not read is cut off, and its output is not kept in memo
   await until(() => end?.destroyed, Boolean, 60_000);
   expect(end?.bytesWritten).toBeLessThan(20_000_000);
   await world.ann('DELETE', path);
+});
+
+test('a client that answers no ping, but confirms output, stays attached', async () => {
+  const client = attached(await run({ command: ['cat'], stdin: true }), '', annsKey(), { autoPong: false });
+  await client.told(isWriter(true));
+  const confirming = setInterval(() => client.socket.send(JSON.stringify({ read: 1 })), 20);
+  let pings = 0;
+  client.socket.on('ping', () => (pings += 1));
+  await until(() => pings >= 4 || client.socket.readyState !== client.socket.OPEN, Boolean);
+  clearInterval(confirming);
+  client.socket.send(JSON.stringify({ close_input: true }));
+  expect(await client.closed).toBe(1000);
 });
 
 test('attached clients are disconnected when the server is closed', async () => {

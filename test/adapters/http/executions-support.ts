@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { WebSocket } from 'ws';
+import { type ClientOptions, WebSocket } from 'ws';
 import { type MemoryCommand, terminalSizes } from '../../doubles/memory/index.ts';
 import { type Json, object } from '../../support/client.ts';
 import { until } from '../../support/until.ts';
@@ -75,8 +75,8 @@ export interface Attached {
   readonly closed: Promise<number>;
 }
 
-export function attach(url: string, headers: Readonly<Record<string, string>>): Attached {
-  const socket = new WebSocket(url.replace(/^http/, 'ws'), { headers });
+export function attach(url: string, headers: Readonly<Record<string, string>>, options: ClientOptions = {}): Attached {
+  const socket = new WebSocket(url.replace(/^http/, 'ws'), { ...options, headers });
   const controls: Json[] = [];
   const bytes = { stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) };
   let stream: 'stdout' | 'stderr' = 'stdout';
