@@ -4,6 +4,7 @@ import type { CallOptions, Connection, RequestInput } from './connection.ts';
 import { isFailure, connectionLost } from './failures.ts';
 import type { Execution as ExecutionState, ExecutionRequest, ExecutionSignal, TerminalSize } from './openapi.ts';
 import { type FollowOptions, Reconnection } from './reconnection.ts';
+import { Watchdog } from './waiting.ts';
 
 const executionPath = '/api/v1/sandboxes/{id}/executions/{execution_id}';
 
@@ -49,9 +50,11 @@ export class Executions {
 
   /** Runs a command to its end, then deletes the execution. If the signal fires or the output can't be read, the command is ended. */
   async run(command: CommandLine, options: RunOptions = {}): Promise<Finished> {
-    const execution = await this.start(command, options);
+    const { signal: left, ...rest } = options;
+    // An aborted request could start the command unseen.
+    const execution = await new Watchdog(left).race(this.start(command, rest), (late) => late.delete());
     const failed = new AbortController();
-    const signal = options.signal === undefined ? failed.signal : AbortSignal.any([options.signal, failed.signal]);
+    const signal = left === undefined ? failed.signal : AbortSignal.any([left, failed.signal]);
     try {
       const reading = { signal, hold: true };
       const [stdout, stderr] = await Promise.all([execution.text('stdout', reading), execution.text('stderr', reading)]);

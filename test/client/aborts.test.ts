@@ -46,6 +46,22 @@ describe.each([['the platform', undefined], ['a platform whose responses ignore 
   });
 });
 
+test('an abort during the start of a command that is run ends the command that then starts', async () => {
+  const leaving = new AbortController();
+  const deleted = Promise.withResolvers<void>();
+  const noting: typeof fetch = async (address, init) => {
+    const response = await fetch(address, init);
+    if (typeof address === 'string' && address.endsWith('/executions')) leaving.abort(new Error('enough'));
+    if (init?.method === 'DELETE') deleted.resolve();
+    return response;
+  };
+  const skep = createClient({ url: world.url, key: world.keys.ann, fetch: noting });
+  await using sandbox = await skep.sandboxes.start({ spec: 'plain', waitUntil: 'running' });
+  await expect(sandbox.run(['sleep'], { signal: leaving.signal })).rejects.toThrow('enough');
+  await deleted.promise;
+  for await (const { command } of sandbox.executions.list()) expect.unreachable(`${String(command)} still runs`);
+});
+
 test('an upload fails with the error of its own stream', async () => {
   const skep = createClient({ url: world.url, key: world.keys.ann });
   await using sandbox = await skep.sandboxes.start({ spec: 'plain', waitUntil: 'running' });
