@@ -176,8 +176,8 @@ async function printOutput(attachment: Attachment, noteOutput: () => void): Prom
 }
 
 /**
- * Forwards input, signals and sizes when the client is attached. Calls `leave` at a signal or a Control-C if an earlier one still waits and
- * no output comes.
+ * Forwards input, signals and sizes when the client is attached. Calls `leave` if the input can't be read, and at a signal or a Control-C
+ * if an earlier one still waits and no output comes.
  */
 function forwardInput(
   attaching: Promise<Attachment>, { interactive, tty }: Required<Pick<ExecOptions, 'interactive' | 'tty'>>,
@@ -196,6 +196,11 @@ function forwardInput(
   };
   const signal = (name: (typeof forwardedSignals)[number]): void => interrupt(async () => await (await attaching).signal(name));
   if (tty) stdout.on('resize', resize);
+  if (interactive) {
+    // An execution can only be deleted when it has started.
+    stdin.once('error', ({ message }) =>
+      void attaching.then(() => leave(new CommandError(`Can't read the standard input: ${message}`))).catch(ignore));
+  }
   if (interactive && tty) sendKeys(stdin, attaching, interrupt);
   else {
     // They stay, so a repeated signal does not change the exit code.

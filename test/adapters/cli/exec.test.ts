@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { open } from 'node:fs/promises';
 import { PassThrough } from 'node:stream';
 import { buffer, text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -135,6 +136,16 @@ test('a refused start is reported once', async () => {
   const body = JSON.stringify({ detail: 'It is paused.', code: 'sandbox_not_running' });
   relay.mishap = first(/POST .*executions$/, { kind: 'answer', status: 409, body });
   expect(await throughRelay(relay.url, ['exec', '-i', sandbox.id, 'sleep']).ended).toEqual([Buffer.alloc(0), 'skep: It is paused.\n', 1]);
+});
+
+test('a command is deleted if its input can not be read', async () => {
+  // No page is at its first address.
+  await using unreadable = await open('/proc/self/mem');
+  const env = cleanEnv({ SKEP_API_KEY: world.keys.ann, SKEP_PUBLIC_URL: world.url });
+  const child = spawn(process.execPath, [executable, 'exec', '-i', sandbox.id, 'cat'], { env, stdio: [unreadable.fd, 'pipe', 'pipe'] });
+  const [stderr, [code]] = await Promise.all([text(child.stderr!), once(child, 'close')]);
+  expect([stderr, code]).toEqual(["skep: Can't read the standard input: EIO: i/o error, read\n", 1]);
+  expect(items(await world.ann('GET', sandbox.path)).filter(({ status }) => status === 'running')).toEqual([]);
 });
 
 test('a command is deleted if its output can not be read, for example because a proxy passes no WebSockets on', async () => {
