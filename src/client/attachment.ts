@@ -19,6 +19,8 @@ export interface AttachOptions extends FollowOptions {
 
 const one = '/api/v1/sandboxes/{id}/executions/{execution_id}';
 const maxMessageBytes = 256 << 10;
+/** The highest offset of the API. No output is so long. */
+const maxOffset = 999_999_999_999_999;
 /** After so many refusals in a row by a server that answers, the client gives up. One can be chance: the server may have restarted. */
 const maxRefusals = 3;
 
@@ -157,10 +159,10 @@ export class Attachment implements AsyncIterable<OutputPart> {
     const { id, sandbox_id } = this.#execution;
     const input = { path: { id: sandbox_id, execution_id: id }, signal: this.#options.signal };
     await (await this.#connection.open(`GET ${one}`, input)).body?.cancel();
-    // The output can be dropped at each offset that the WebSocket asked for.
+    // The output can be dropped at each offset that the WebSocket asked for. Without an offset, it asked for what is kept.
     const asked = (['stdout', 'stderr'] as const).filter((stream) => this.#offsets[stream] !== undefined);
     for (const stream of asked.length === 0 ? (['stdout'] as const) : asked) {
-      const query = { stream, after: this.#offsets[stream] ?? 0 };
+      const query = { stream, after: this.#offsets[stream] ?? maxOffset };
       await (await this.#connection.open(`GET ${one}/output`, { ...input, query })).body?.cancel();
     }
     return connectionLost('The server answers, but no WebSocket opens. A proxy in front of the server may not pass WebSockets on.');

@@ -89,6 +89,18 @@ test.each(['stdout', 'stderr'])('a refusal because output of %s is dropped says 
   expect(probed.at(-1)).toContain('after=7');
 });
 
+test('a refusal before any output came is not taken for one because the oldest output is dropped', async () => {
+  const { ended } = await attached([
+    (socket) => socket.emit('close'),
+    (socket) => (socket.emit('open'), socket.emit('message', '{"status":"exited","exit_code":0}'), socket.emit('close')),
+  ], async (input) => {
+    const url = new URL(input instanceof Request ? input.url : input);
+    if (!url.pathname.endsWith('/output') || Number(url.searchParams.get('after')) >= 9) return await ticketOnly();
+    return Response.json({ detail: 'It is gone.', code: 'output_dropped', oldest: 9 }, { status: 410 });
+  });
+  expect(await ended).toBe('exited');
+});
+
 test('a message that is not JSON fails the iteration', async () => {
   const { sockets, ended } = await attached([(socket) => socket.emit('open')]);
   await tick();
