@@ -129,10 +129,13 @@ export async function sizeOfFiles(layout: Layout, id: string): Promise<number | 
   return bytes === null ? null : bytes + ((await sizeOfFolder(home)) ?? 0);
 }
 
-/** System errors of an entry that is gone by now, or that this process may not read or name. */
-const uncounted = ignoring('ENOENT', 'ENOTDIR', 'EACCES', 'ELOOP', 'ENAMETOOLONG');
+/** System errors of an entry that is gone by now, that this process may not read or name, or whose file system has failed. */
+const uncounted = ignoring('ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'ELOOP', 'ENAMETOOLONG', 'ENOTCONN', 'ESTALE', 'EIO');
 
-/** Null if the folder does not exist. Does not follow links. What can't be read counts as 0: programs may remove it or lock it. */
+/**
+ * Null if the folder does not exist. Does not follow links, and does not enter other file systems. What can't be read counts as 0: programs
+ * may remove it or lock it.
+ */
 async function sizeOfFolder(folder: string): Promise<number | null> {
   const top = await lstat(folder).catch(ignoring('ENOENT'));
   if (top === null) return null;
@@ -144,7 +147,7 @@ async function sizeOfFolder(folder: string): Promise<number | null> {
       const path = joinBytes(at, name);
       const found = await lstat(path).catch(uncounted);
       bytes += (found?.blocks ?? 0) * 512;
-      if (found?.isDirectory() === true) folders.push(path);
+      if (found?.isDirectory() === true && found.dev === top.dev) folders.push(path);
     }
   }
   return bytes;
