@@ -58,8 +58,8 @@ export interface OutputRequest {
 /**
  * Commands in sandboxes that survive the process that started them. Every method takes ids, so any process with the same engine or folder
  * can continue the work of another. At least the last 64 MiB of each output stream are kept in the sandbox. Older bytes may be dropped; the
- * command does not block. If the sandbox does not have the tools for this, the command runs with `durable: false`: it ends with the process
- * that started it.
+ * command does not block. If the sandbox does not have the tools or the disk space for this, the command runs with `durable: false`: it
+ * ends with the process that started it, which keeps less of its output.
  *
  * Failures of all methods: `sandbox_not_found`, `execution_not_found`, `runtime_unavailable`, `runtime_timeout`. No method wakes a sandbox
  * or changes its state. A start and a freeze never overlap in one sandbox.
