@@ -152,7 +152,8 @@ const maxLines = 1000;
 const envelope = z
   .looseObject({
     jsonrpc: z.literal('2.0'),
-    id: z.union([z.string(), z.number()]).optional(),
+    // An answer repeats it.
+    id: z.union([z.string().max(1000), z.number()]).optional(),
     method: z.string().optional(),
     params: z.unknown().optional(),
   })
@@ -185,10 +186,13 @@ async function* readMessages(
     invalidLines = 0;
     let forSdk: z.infer<typeof envelope> | null = null;
     if (id !== undefined && method !== undefined) {
+      const { data: permission } = permissionRequest.safeParse(method === methods.client.session.requestPermission ? params : null);
       // Not counted while it waits for a turn, which begins only when all requests are answered.
-      if (method === methods.client.session.requestPermission) await listener.announce(params);
+      if (permission !== undefined) await listener.announce(permission);
       await requests.receive();
-      forSdk = parsed;
+      // The SDK keeps a request until it is answered, so it gets only what its handler needs. It refuses all other requests.
+      const { toolCallId } = permission?.toolCall ?? {};
+      forSdk = { ...parsed, params: permission && { ...permission, toolCall: { toolCallId } } };
     } else if (id !== undefined) {
       const asked = requests.answered(id);
       if (asked?.method === methods.agent.session.prompt) listener.end();
@@ -200,20 +204,27 @@ async function* readMessages(
 }
 
 const newline = 0x0a;
+const keptBytes = 64 << 10;
 
-/** Yields the lines of a stream, including a last line without a newline. Only one chunk and the beginning of one line are in memory. */
+/**
+ * Yields the lines of a stream, including a last line without a newline. Only one chunk and the beginning of one line are in memory. A
+ * chunk can be a single byte, so the beginning is one buffer, not a list of chunks.
+ */
 async function* linesOf(reader: ReadableStreamDefaultReader<Uint8Array>, onHeld: (bytes: number) => void): AsyncGenerator<string> {
   const decoder = new TextDecoder();
-  let begun: Uint8Array[] = [];
+  let begun = Buffer.alloc(0);
   let bytes = 0;
   const add = (part: Uint8Array): void => {
-    bytes += part.length;
-    if (bytes > maxBytes) throw new ConnectionFailure({ code: 'agent_line_too_long', maxBytes });
-    begun.push(part);
+    const size = bytes + part.length;
+    if (size > maxBytes) throw new ConnectionFailure({ code: 'agent_line_too_long', maxBytes });
+    if (size > begun.length) begun = Buffer.concat([begun.subarray(0, bytes)], 2 * size);
+    begun.set(part, bytes);
+    bytes = size;
   };
   const finish = (): string => {
-    const line = decoder.decode(begun.length === 1 ? begun[0] : Buffer.concat(begun));
-    begun = [];
+    const line = decoder.decode(begun.subarray(0, bytes));
+    // A buffer for a long line is not kept.
+    if (begun.length > keptBytes) begun = Buffer.alloc(0);
     bytes = 0;
     return line;
   };

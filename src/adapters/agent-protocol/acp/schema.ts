@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { permissionOptionsSchema } from '../../shared/event-data-schemas.ts';
+import { oneLine } from './updates.ts';
 
 /** An id that the agent chooses. It is stored in records and events, so its length is limited. */
 const id = z.string().max(1000);
@@ -45,7 +46,8 @@ function withExitCode(text: string, { exit_code: code }: { readonly exit_code?: 
 const toolCall = z.object({
   toolCallId: id,
   title: z.string().nullish(),
-  kind: z.string().nullish(),
+  // One of some words.
+  kind: z.string().max(100).nullish().catch(null),
   status: z.enum(['pending', 'in_progress', 'completed', 'failed']).nullish().catch(null),
   content: z.array(toolCallContent).nullish(),
   rawOutput: rawOutput.nullish(),
@@ -88,9 +90,9 @@ export const sessionUpdate = z.object({
 });
 
 export const permissionRequest = z.object({
-  sessionId: z.string(),
+  sessionId: id,
   toolCall,
-  options: z.array(permissionOptionsSchema.element.extend({ optionId: id })).max(50)
+  options: z.array(permissionOptionsSchema.element.extend({ optionId: id, name: z.string().transform((name) => oneLine(name)) })).max(50)
     .refine((options) => new Set(options.map(({ optionId }) => optionId)).size === options.length, 'two options have one id'),
 });
 

@@ -3,8 +3,8 @@ import { raceSignal } from '../../../ports/abort-signals.ts';
 import type { AgentClient, AgentPermission, AgentUpdate } from '../../../ports/agent-protocol.ts';
 import { realTimers, sleep } from '../../shared/timeout.ts';
 import { ConnectionFailure } from './connection.ts';
-import { permissionRequest, sessionUpdate, type WirePermission } from './schema.ts';
-import { createToolCalls, mergeToolCall, oneLine, updateOf } from './updates.ts';
+import { sessionUpdate, type WirePermission } from './schema.ts';
+import { createToolCalls, mergeToolCall, updateOf } from './updates.ts';
 
 /** How long no update of a replay must come, and how long a replay may take. */
 const quietMs = 500;
@@ -120,14 +120,12 @@ export class TurnListener {
    * Reports the end of the message before a permission request, and its tool call as an update, because the request may be the first
    * message about it.
    */
-  async announce(params: unknown): Promise<void> {
-    const { data } = permissionRequest.safeParse(params);
-    if (data === undefined) return;
+  async announce({ toolCall }: WirePermission): Promise<void> {
     await this.#turnBegins();
     if (this.#state.kind !== 'turn') return;
     await this.#endMessage();
-    const before = this.#calls.get(data.toolCall.toolCallId)?.call;
-    const call = mergeToolCall(this.#calls, data.toolCall);
+    const before = this.#calls.get(toolCall.toolCallId)?.call;
+    const call = mergeToolCall(this.#calls, toolCall);
     if (JSON.stringify(call) !== JSON.stringify(before)) await this.#forward({ kind: 'tool_call', call });
   }
 
@@ -136,11 +134,7 @@ export class TurnListener {
     if (this.#state.kind !== 'turn') return null;
     const signal = AbortSignal.any([this.#state.over.signal, withdrawn]);
     if (signal.aborted) return null;
-    const request: AgentPermission = {
-      toolCallId,
-      title: this.#calls.get(toolCallId)?.call.title ?? toolCallId,
-      options: options.map((option) => ({ ...option, name: oneLine(option.name) })),
-    };
+    const request: AgentPermission = { toolCallId, title: this.#calls.get(toolCallId)?.call.title ?? toolCallId, options };
     return await raceSignal(this.#client.permission(request, signal), signal).catch(() => null);
   }
 

@@ -69,9 +69,9 @@ function isChange(content: readonly ToolCallContent[]): boolean {
   return content.some(({ type }) => type === 'diff');
 }
 
-function sizeOf({ call: { toolCallId, title, paths, content }, output }: KnownCall): number {
+function sizeOf({ call: { toolCallId, title, toolKind, paths, content }, output }: KnownCall): number {
   const parts = content.map((part) => (part.type === 'text' ? [part.text] : [part.path, part.newText, part.oldText ?? '']));
-  return [toolCallId, title, ...paths, ...parts.flat(), output].reduce((size, text) => size + 100 + text.length, 500);
+  return [toolCallId, title, toolKind, ...paths, ...parts.flat(), output].reduce((size, text) => size + 100 + text.length, 500);
 }
 
 /** Returns the text of a block, or a name for content that is not text. */

@@ -35,6 +35,12 @@ test.each<readonly [string, unknown, string]>([
   ]);
 });
 
+test('a kind that is no word is another one', async () => {
+  const { client, does } = await openScripted();
+  await does({ update: { sessionUpdate: 'tool_call', toolCallId: 'call', title: 'A call', kind: 'x'.repeat(1000) } });
+  expect(client.updates[0]).toMatchObject({ kind: 'tool_call', call: { toolKind: 'other' } });
+});
+
 test('newer raw output replaces the earlier one', async () => {
   expect(await contents({ rawOutput: 'one' }, { rawOutput: 'one\ntwo' })).toEqual([[text('one')], [text('one\ntwo')]]);
 });
