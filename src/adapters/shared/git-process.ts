@@ -234,12 +234,23 @@ export function isSha256(oid: string): boolean {
   return oid.length === 64;
 }
 
-/** Splits a stream of NUL-terminated entries into byte strings. */
-export function splitAtNul(onEntry: (entry: string) => void): (chunk: Buffer) => void {
-  let rest = '';
+/** No path of a file is longer. */
+const maxEntryLength = 1 << 20;
+
+/** Splits a stream of NUL-terminated entries into byte strings. Throws the result of `tooLarge` if an entry is too long. */
+export function splitAtNul(onEntry: (entry: string) => void, tooLarge: (limit: string) => Error): (chunk: Buffer) => void {
+  // Joined only at its end: to append each chunk to a long text would take quadratic time.
+  let parts: string[] = [];
+  let length = 0;
   return (chunk) => {
-    const entries = (rest + chunk.toString('latin1')).split('\0');
-    rest = entries.pop() ?? '';
-    for (const entry of entries) onEntry(entry);
+    const [first = '', ...others] = chunk.toString('latin1').split('\0');
+    parts.push(first);
+    length += first.length;
+    for (const next of others) {
+      onEntry(parts.join(''));
+      parts = [next];
+      ({ length } = next);
+    }
+    if (length > maxEntryLength) throw tooLarge('1 MiB in one name or subject');
   };
 }

@@ -66,7 +66,7 @@ async function readTree({ read, maxPaths, oid, directory }: Reading, signal: Abo
     if (blobId === undefined || !path.startsWith(prefix)) return;
     if (files.length === maxPaths) throw tooLarge(`${maxPaths} paths`);
     files.push({ path, blobId });
-  });
+  }, tooLarge);
   const args = ['ls-tree', '-r', '-z', '--full-tree', oid, ...pathspec(directory)];
   requireSuccess(await read({ args }, signal, collect));
   return files;
@@ -147,7 +147,7 @@ function parseAdditions(onAddition: (addition: Addition) => void): (chunk: Buffe
     const path = afterHeader && entry.startsWith('\n') ? entry.slice(1) : entry;
     if (path !== '') onAddition({ path, ...commit });
     afterHeader = false;
-  });
+  }, tooLarge);
 }
 
 /** A date that can't be parsed is the epoch, as it is for git. */

@@ -25,12 +25,16 @@ export function collectEntries(): { readonly entries: string[]; readonly take: (
   const take = splitAtNul((entry) => {
     // A file has at most eight entries: three of its modes and names, three of its lines, and two of names that are not committed.
     if (entries.push(entry) > 8 * maxFiles) throw tooMany();
-  });
+  }, tooLarge);
   return { entries, take };
 }
 
 function tooMany(): SnapshotRefusal {
-  return new SnapshotRefusal({ code: 'too_large', limit: `${maxFiles} files that differ` });
+  return tooLarge(`${maxFiles} files that differ`);
+}
+
+function tooLarge(limit: string): SnapshotRefusal {
+  return new SnapshotRefusal({ code: 'too_large', limit });
 }
 
 function malformed(what: string): SnapshotRefusal {

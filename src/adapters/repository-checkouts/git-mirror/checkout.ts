@@ -195,7 +195,7 @@ async function refuseLargeWorkTree(
     if (files > maxFiles) throw tooLarge(`${maxFiles} files and folders in a work tree`);
     if (bytes > maxWorkTreeBytes) throw tooLarge(`${maxWorkTreeBytes} bytes in a work tree`);
     if (path.split('/').length > maxDepth) throw tooLarge(`${maxDepth} levels of folders in a work tree`);
-  });
+  }, tooLarge);
   const args = ['ls-tree', '-r', '-t', '-l', '-z', '--full-tree', oid];
   requireSuccess(await git.run({ args, folder: gitDir }, signal, count), git.provider);
 }
