@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import type { OutgoingHttpHeaders } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { open, send } from '../adapters/proxy/send.ts';
 import { createClient, object, type Client, type Json } from '../support/client.ts';
@@ -98,6 +99,13 @@ describe('With the process runtime', () => {
     const [line] = (await once(tunnel.stdout.setEncoding('utf8'), 'data')) as [string];
     expect([line.endsWith('}\n'), JSON.parse(line)]).toEqual([true, { url: local, sandbox_id: id, port: 8000 }]);
     expect((await fetch(`${local}/health`)).status).toBe(200);
+    const through = async (headers: OutgoingHttpHeaders) => (await send(Number(new URL(local).port), '/health', { headers })).status;
+    const pages: readonly (readonly [OutgoingHttpHeaders, number])[] = [
+      [{ Host: 'evil.example' }, 403], [{ Origin: 'https://evil.example' }, 403], [{ 'Sec-Fetch-Site': 'cross-site', 'Sec-Fetch-Mode': 'no-cors' }, 403],
+      [{ 'Origin': 'https://evil.example', 'Connection': 'Upgrade', 'Upgrade': 'websocket' }, 403],
+      [{ Origin: 'http://localhost:5173' }, 200], [{ 'Sec-Fetch-Site': 'cross-site', 'Sec-Fetch-Mode': 'navigate' }, 200],
+    ];
+    for (const [headers, status] of pages) expect([headers, await through(headers)]).toEqual([headers, status]);
     const toHttp2 = { 'Connection': 'Upgrade, HTTP2-Settings', 'Upgrade': 'h2c', 'HTTP2-Settings': 'AAMAAABk' };
     expect((await send(Number(new URL(local).port), '/health', { headers: toHttp2 })).status).toBe(200);
 

@@ -54,6 +54,22 @@ function setOrigin({ headers }: IncomingMessage): void {
   headers['x-skep-origin'] = `http://${headers.host ?? ''}`;
 }
 
+const localName = /^(?:(?:[\w-]+\.)*localhost|127(?:\.\d+){3}|\[::1\])$/;
+
+function isLocal(url: string): boolean {
+  return localName.test(URL.parse(url)?.hostname ?? '');
+}
+
+/**
+ * Returns false for what may not use the key of the sandbox: a page of another site that the user visits, and a name of another site that
+ * leads to this machine.
+ */
+function isOfThisMachine({ method, headers }: IncomingMessage): boolean {
+  const { host = '', origin } = headers;
+  const isLink = method === 'GET' && headers['sec-fetch-mode'] === 'navigate';
+  return isLocal(`http://${host}`) && (origin === undefined ? isLink || headers['sec-fetch-site'] !== 'cross-site' : isLocal(origin));
+}
+
 /** Other upgrades, such as to HTTP/2, are ignored: the request gets a normal response. */
 function isWebSocketRequest({ headers }: IncomingMessage): boolean {
   return headers.upgrade?.toLowerCase() === 'websocket';
@@ -78,6 +94,10 @@ export async function forwardPort(client: SkepClient, id: string, { local, remot
   const { origin } = new URL(url);
   const proxy = createProxyServer({ target: origin, headers, changeOrigin: true });
   const server = createServer({ requestTimeout: 0, shouldUpgradeCallback: isWebSocketRequest }, (request, response) => {
+    if (!isOfThisMachine(request)) {
+      response.writeHead(403, { 'Content-Type': 'text/plain' });
+      return void response.end('Only programs and pages of this machine may use this port, at http://localhost.\n');
+    }
     setOrigin(request);
     proxy.web(request, response).catch((error: unknown) => {
       if (response.headersSent) response.destroy();
@@ -89,6 +109,7 @@ export async function forwardPort(client: SkepClient, id: string, { local, remot
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
     socket.on('error', () => socket.destroy());
+    if (!isOfThisMachine(request)) return void socket.end('HTTP/1.1 403 Forbidden\r\nConnection: close\r\n\r\n');
     setOrigin(request);
     proxy.ws(request, socket, {}, head).catch(() => socket.destroy());
   });
