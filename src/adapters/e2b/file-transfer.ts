@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { Busboy } from '@fastify/busboy';
+import pLimit from 'p-limit';
 import { wholeFile } from '../../application/files/files.ts';
 import type { RequestContext } from '../http/request-context.ts';
 import { headerOf, requireWholeBody, takeBody } from '../http/request-input.ts';
@@ -57,24 +58,30 @@ export async function upload(call: ServiceCall, context: RequestContext, path: s
   return [file.value];
 }
 
+/** The most files of a form. Those that wait are in memory. */
+const maxFiles = 10_000;
+
 /** Writes the files of a form one after the other, as they arrive. The first error ends it. */
 async function writeForm(
   body: Readable, contentType: string, write: (name: string, content: ReadableStream<Uint8Array>) => Promise<WrittenFile>,
 ): Promise<readonly WrittenFile[]> {
   if (!/;\s*boundary=/i.test(contentType)) throw new ConnectError('invalid_argument', 'The form has no boundary.');
   const form = new Busboy({
-    headers: { 'content-type': contentType }, preservePath: true,
+    headers: { 'content-type': contentType }, preservePath: true, limits: { files: maxFiles },
     isPartAFile: (field, _type, fileName) => field === 'file' || fileName !== undefined,
   });
   const contents: Readable[] = [];
   const writes: Promise<WrittenFile>[] = [];
   const errors: unknown[] = [];
+  const fail = (error: unknown): void => {
+    errors.push(error);
+    form.destroy();
+  };
+  const oneByOne = pLimit(1);
+  form.on('filesLimit', () => fail(new ConnectError('invalid_argument', `A form may have ${maxFiles} files. Send several forms.`)));
   form.on('file', (_field, content, name: string | undefined) => {
-    const writing = writeWhole(content, (stream) => write(name ?? '', stream));
-    writing.catch((error: unknown) => {
-      errors.push(error);
-      form.destroy();
-    });
+    const writing = writeWhole(content, (stream) => oneByOne(() => write(name ?? '', stream)));
+    writing.catch(fail);
     contents.push(content);
     writes.push(writing);
   });

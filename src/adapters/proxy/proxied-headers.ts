@@ -68,8 +68,8 @@ function headersWithout(headers: IncomingHttpHeaders, isDropped: (name: string) 
   return kept;
 }
 
-/** With these, a page could control the whole origin or redirect its visitors. */
-const droppedForBrowsers = ['service-worker-allowed', 'alt-svc'];
+/** With these, a page could control the whole origin, redirect its visitors, or delete their cookies of all hosts of the domain. */
+const droppedForBrowsers = ['service-worker-allowed', 'alt-svc', 'clear-site-data'];
 
 /** The server frames the body itself. With the others, a reverse proxy would send one of its own files, or read one response as two. */
 const droppedForReverseProxies = ['transfer-encoding', 'x-accel-redirect', 'x-sendfile'];
@@ -77,9 +77,7 @@ const droppedForReverseProxies = ['transfer-encoding', 'x-accel-redirect', 'x-se
 const droppedResponseHeaders: ReadonlySet<string> = new Set([...hopByHopHeaders, ...droppedForBrowsers, ...droppedForReverseProxies]);
 
 /** The further headers that are dropped if several sandboxes share an origin. */
-const droppedIfByPath: ReadonlySet<string> = new Set([
-  'clear-site-data', 'strict-transport-security', 'nel', 'report-to', 'reporting-endpoints',
-]);
+const droppedIfByPath: ReadonlySet<string> = new Set(['strict-transport-security', 'nel', 'report-to', 'reporting-endpoints']);
 
 /** Returns the headers for the client. Cookies and redirects of a sandbox stay within its own addresses. */
 export function responseHeaders(headers: IncomingHttpHeaders, { target, agent }: ForwardedRequest): IncomingHttpHeaders {

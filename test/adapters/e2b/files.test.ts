@@ -39,6 +39,8 @@ async function watchWithHeldReadings() {
 const formOf = (content: string): string =>
   `--x\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n${content}\r\n--x--\r\n`;
 
+const partOf = (name: number): string => `--x\r\nContent-Disposition: form-data; name="file"; filename="${name}"\r\n\r\n\r\n`;
+
 describe("the files of E2B's clients", () => {
   test('lists the changes in a directory for clients without streams', async () => {
     const door = await openDoor();
@@ -204,6 +206,24 @@ describe("the files of E2B's clients", () => {
       return (await fetch(`${world.url}/e2b/files`, { method: 'POST', headers, body: form })).status;
     };
     expect([await statusOf('a', './a'), await statusOf('b', 'c')]).toEqual([400, 200]);
+  });
+
+  test('writes the files of a form one after the other, and refuses too many', async () => {
+    const { world, headers } = await openDoor();
+    const { files } = world.skep;
+    const write = files.write.bind(files);
+    let [now, most] = [0, 0];
+    vi.spyOn(files, 'write').mockImplementation(async (...args) => {
+      now += 1;
+      most = Math.max(most, now);
+      return await write(...args).finally(() => (now -= 1));
+    });
+    const init = { method: 'POST', headers: { ...headers, 'Content-Type': 'multipart/form-data; boundary=x' } };
+    const statusOf = async (count: number): Promise<number> => {
+      const body = `${Array.from({ length: count }, (_, name) => partOf(name)).join('')}--x--\r\n`;
+      return (await fetch(`${world.url}/e2b/files`, { ...init, body })).status;
+    };
+    expect([await statusOf(50), most, await statusOf(10_001)]).toEqual([200, 1, 400]);
   });
 
   test('refuses a file whose name is not UTF-8', async () => {

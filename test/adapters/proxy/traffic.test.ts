@@ -130,7 +130,8 @@ describe('a response of the sandbox', () => {
     const { headers } = await answered(set);
     expect(headers).toMatchObject({ 'x-own': '1' });
     for (const [name] of set.slice(0, 4)) expect(headers).not.toHaveProperty(name.toLowerCase());
-    expect((await answered(set, true)).headers).not.toHaveProperty('service-worker-allowed');
+    const byHost = (await answered(set, true)).headers;
+    for (const name of ['service-worker-allowed', 'clear-site-data']) expect(byHost).not.toHaveProperty(name);
   });
 
   test.each([

@@ -44,7 +44,7 @@ const linkBit = 2 ** 27;
 /** Devices, pipes, sockets and other entries that are no files. */
 const otherBits = [2 ** 26, 2 ** 25, 2 ** 24, 2 ** 21, 2 ** 19];
 const specialBits = [[2 ** 23, 0o4000], [2 ** 22, 0o2000], [2 ** 20, 0o1000]] as const;
-const maxBytes = 16 << 20;
+const maxBytes = 4 << 20;
 
 /** Longer than any timer of the platform: the caller's signal is the limit. */
 const unlimitedMs = 2 ** 31 - 1;
@@ -244,8 +244,11 @@ export async function resolveOwner(user: string, read: (path: string) => Promise
   return foundGid === null ? null : { uid: foundUid, gid: foundGid };
 }
 
+/** More than any image has. The sandbox can fill the file with anything. */
+const maxUsers = 20_000;
+
 function lines(text: string): string[][] {
-  return text.split('\n').map((line) => line.split(':'));
+  return text.split('\n', maxUsers).map((line) => line.split(':', 4));
 }
 
 function number(text: string | undefined): number | null {

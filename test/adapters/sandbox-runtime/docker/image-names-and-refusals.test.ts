@@ -61,6 +61,11 @@ test('signals and engine errors are translated into reasons', () => {
   expect(JSON.stringify(refused)).not.toContain('/var/lib');
 });
 
+test('resolveOwner reads only the first of the users in an endless list', async () => {
+  const list = `${':\n'.repeat(30_000)}ann:x:1001:1002::/:/bin/sh\n`;
+  expect(await resolveOwner('ann', async () => list)).toBeNull();
+});
+
 test('resolveOwner finds the same uid and gid as the engine', async () => {
   const files = new Map([
     ['/etc/passwd', 'root:x:0:0:root:/root:/bin/sh\nann:x:1001:1002::/home/ann:/bin/sh\n'],
