@@ -159,17 +159,18 @@ export class ExecutionReconciler {
       });
       await this.#write(execution, (latest) => ({ ...latest, removedAt: clock.now() }));
     } else {
-      if (timeUp.aborted || isDue(execution, clock.now())) await this.#end(execution, sandbox);
-      return await this.#awaitEnd(execution, sandbox, timeUp, run);
+      // The process that started it may have ended, or lost the runtime's response, before it wrote that the command began.
+      const known = execution.begun ? execution : await this.refresh(execution, sandbox);
+      if (known.status !== 'running') return true;
+      if (timeUp.aborted || hasTimedOut(known)) await this.#end(known, sandbox);
+      return await this.#awaitEnd(known, sandbox, timeUp, run);
     }
     return true;
   }
 
   /** Kills a command whose time is over. In a frozen sandbox it ends only after the sandbox is resumed. */
   async #end(execution: ExecutionRecord, { instanceId }: Sandbox): Promise<void> {
-    if (execution.statusReason?.code !== 'execution_timed_out') {
-      await this.#write(execution, timeOutExecution);
-    }
+    if (!hasTimedOut(execution)) await this.#write(execution, timeOutExecution);
     try {
       await this.#deps.runtime.executions.signal(instanceId, execution.id, 'SIGKILL');
     } catch (error) {
@@ -229,9 +230,14 @@ function timeLimit(clock: Clock, { deadline }: ExecutionRecord): ReturnType<type
   return leftMs > 0 ? timeout(clock, leftMs) : { signal: AbortSignal.abort(), [Symbol.dispose]() {} };
 }
 
-/** Returns true if its time was over when somebody last looked, or if it did not start in time. */
-function isDue({ begun, startedAt, statusReason }: ExecutionRecord, now: number): boolean {
-  return statusReason?.code === 'execution_timed_out' || (!begun && now - startedAt >= beginWithinMs);
+/** Returns true if its time was over when somebody last looked. */
+function hasTimedOut({ statusReason }: ExecutionRecord): boolean {
+  return statusReason?.code === 'execution_timed_out';
+}
+
+/** Returns true if its time is over, or if nobody has seen it begin in time. */
+function isDue(execution: ExecutionRecord, now: number): boolean {
+  return hasTimedOut(execution) || (!execution.begun && now - execution.startedAt >= beginWithinMs);
 }
 
 /** Returns true if the runtime does not have the execution or its sandbox. */

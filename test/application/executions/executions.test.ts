@@ -114,6 +114,18 @@ test('an execution whose start failed is lost after a while if the request is no
   expect(await until(find, (one) => one?.status === 'lost', 60_000)).toMatchObject({ statusReason: { code: 'execution_not_started' } });
 });
 
+test('a command without a time limit runs on if the response to its start was lost', async () => {
+  const { world, skep, executions, sandboxId } = await started();
+  world.faults.calls.set('start', { error: unavailable, after: true });
+  expect(await codeOf(executions.run('ann', sandboxId, request(['sleep'])))).toBe('runtime_unavailable');
+  world.faults.calls.clear();
+  const { items: [execution] } = await executions.list('ann', sandboxId, { after: null, limit: 9 });
+  world.clock.advance(120_000);
+  await skep.sweeper.sweep();
+  const reconciled = await until(() => world.store.executions.find(execution!.id), (one) => one!.begun || one!.statusReason !== null, 60_000);
+  expect(reconciled).toMatchObject({ status: 'running', begun: true, statusReason: null });
+});
+
 test.each([[false, 'lost'], [true, 'running']])('after an unexpected error of a start the runtime decides its status (it began: %s)', async (after, status) => {
   const { world, executions, sandboxId } = await started();
   world.faults.calls.set('start', { error: new Error('unexpected'), after });
