@@ -174,10 +174,15 @@ export class SandboxSteps implements Disposable {
   }
 
   /** Freezes or stops the sandbox. If the runtime refuses, the sandbox is RUNNING again. */
-  async #pause(sandbox: Sandbox, kind: PauseKind, before: ObservedSandbox | null): Promise<ObservedSandbox> {
+  async #pause(sandbox: Sandbox, kind: PauseKind, before: ObservedSandbox | null): Promise<ObservedSandbox | null> {
     const { runtime } = this.#deps;
     // Nothing can run in a frozen sandbox. Its changes were kept before the freeze.
-    if (sandbox.status === 'PAUSING' && before?.state !== 'frozen') await keepBeforePause(this.#deps, sandbox.id, this.#interruptSignal());
+    if (sandbox.status === 'PAUSING' && before?.state !== 'frozen') {
+      const signal = this.#interruptSignal();
+      await keepBeforePause(this.#deps, sandbox.id, signal);
+      // The sandbox is deleted now, or the next server keeps the changes, for which it must run.
+      if (signal.aborted) return null;
+    }
     try {
       const observed = await runtime[kind](sandbox.instanceId);
       if (observed.state !== 'running' && (kind === 'freeze' || observed.state !== 'frozen')) return observed;

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { neverAborts, onAbort } from '../../../src/ports/abort-signals.ts';
 import { SnapshotRefusal } from '../../../src/ports/work-tree-snapshot.ts';
 import { failureOf } from './support.ts';
 import { createWorking, fileAt, start } from './work-tree.ts';
@@ -82,6 +83,22 @@ describe('while the sandbox does not run', () => {
     w.tree.take = async () => await Promise.reject(new SnapshotRefusal({ code: 'git_missing' }));
     await w.sandboxes.pause('me', w.sandboxId);
     expect(await w.list()).toMatchObject({ keptAt: expect.any(Number), files: [{ path: 'by hand' }] });
+  });
+
+  test('a shutdown before they are kept leaves the pause to the next server, which keeps them', async () => {
+    const w = await createWorking();
+    w.tree.files = [fileAt('by hand')];
+    w.tree.take = async (signal) => await new Promise((_, reject) => onAbort(signal, () => reject(new Error('ended'))));
+    const paused = w.sandboxes.pause('me', w.sandboxId);
+    await until(() => w.tree.taken === 1);
+    await w.close();
+    expect(await paused).toMatchObject({ status: 'PAUSING' });
+    expect(w.engine.inspect(w.sandboxId).state).toBe('running');
+    w.tree.take = async () => {};
+    const next = w.boot();
+    await next.sweeper.sweep();
+    await until(() => next.sandboxes.get('me', w.sandboxId), ({ status }) => status === 'PAUSED');
+    expect((await next.conversations.changes('me', w.id, neverAborts)).files).toMatchObject([{ path: 'by hand' }]);
   });
 
   test('a patch that was too large to keep fails, but the list is returned', async () => {
