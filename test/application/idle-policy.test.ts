@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import { codeOf } from './code-of.ts';
-import { calm, createRunning } from './world.ts';
+import { calm, createRunning, damageConversationsOf } from './world.ts';
 
 const spec = sandboxSpec({ id: 'resting', rest: { freezeAfterMs: 1500, stopAfterMs: 1500, deleteAfterMs: 1500, maxLifeMs: 60_000 } });
 
@@ -38,6 +38,20 @@ describe('an idle sandbox', () => {
     expect(await sandboxes.get('me', id)).toMatchObject({ status: 'RUNNING' });
     await pass(1500);
     expect(await sandboxes.get('me', id)).toMatchObject({ status: 'PAUSED' });
+  });
+
+  test('is not paused if a conversation of it is damaged, but is inspected, and is paused for its user', async () => {
+    const { sandboxes, engine, store, sweeper, id, pass } = await running();
+    const { id: ending } = await sandboxes.start('me', { specId: null });
+    await calm();
+    for (const one of [id, ending]) damageConversationsOf(store, one);
+    await pass(1500);
+    engine.endFromOutside(ending);
+    await sweeper.sweep();
+    await calm();
+    expect(await sandboxes.get('me', ending)).toMatchObject({ status: 'PAUSED', statusReason: { code: 'ended_outside' } });
+    expect(await sandboxes.get('me', id)).toMatchObject({ status: 'RUNNING' });
+    expect(await sandboxes.pause('me', id)).toMatchObject({ status: 'PAUSED' });
   });
 
   test('is deleted at the end of its maximum life, even if it is active or in ERROR', async () => {

@@ -1,5 +1,6 @@
 import type { ConversationReconciler } from '../../src/application/conversations/conversation-reconciler.ts';
 import type { WhenFull } from '../../src/application/sandboxes/admit-sandbox.ts';
+import { Failure } from '../../src/domain/failure.ts';
 import type { ProbeMiss } from '../../src/domain/readiness.ts';
 import type { SandboxLimits } from '../../src/domain/admission-limits.ts';
 import { sandboxSpec, type SandboxSpec } from '../../src/domain/sandbox-spec.ts';
@@ -7,6 +8,7 @@ import { createContainer } from '../../src/composition/create-skep.ts';
 import type { Rules } from '../../src/composition/wiring/use-case-modules.ts';
 import { type Token, tokens } from '../../src/composition/wiring/tokens.ts';
 import type { ProbeListener, ReadinessProbe } from '../../src/ports/readiness-probe.ts';
+import type { Store } from '../../src/ports/store.ts';
 import { createManualClock, createMemoryCheckouts, createSeededRandom } from '../doubles/memory/index.ts';
 import { createInMemoryStore } from '../../src/adapters/store/sqlite/index.ts';
 import { doublesModule } from '../support/doubles-module.ts';
@@ -119,6 +121,15 @@ export async function createRunning(options: WorldOptions = {}) {
   const { id } = await skep.sandboxes.start('me', { specId: null });
   await calm();
   return { ...world, ...skep, id };
+}
+
+/** From now on, the conversations of the sandbox can't be read. */
+export function damageConversationsOf({ conversations }: Store, sandboxId: string): void {
+  const findUsing = conversations.findUsing.bind(conversations);
+  conversations.findUsing = async (id) => {
+    if (id !== sandboxId) return await findUsing(id);
+    throw new Failure('store_unavailable', { reason: { code: 'damaged' }, retryAfterSeconds: 5 });
+  };
 }
 
 export { calm };

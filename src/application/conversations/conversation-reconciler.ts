@@ -6,6 +6,7 @@ import type { Executions } from '../executions/executions.ts';
 import { KeyedWorker, type KeyedRun } from '../keyed-worker.ts';
 import type { Microagents } from '../microagents/microagents.ts';
 import type { SandboxReconciler } from '../sandboxes/sandbox-reconciler.ts';
+import { findIntactUsers } from '../sandboxes/sandbox-records.ts';
 import type { ConversationDeps } from './conversations.ts';
 import { changeConversation } from './conversation-records.ts';
 import { takeStartStep } from './conversation-start-steps.ts';
@@ -145,7 +146,7 @@ export class ConversationReconciler {
    * stays.
    */
   async #end(conversation: Conversation, ended: 'removedAt' | 'releasedAt', signal: AbortSignal): Promise<boolean> {
-    const { store, sandboxes, sandboxEnds, agents, conversationSandboxes, clock } = this.#deps;
+    const { sandboxes, sandboxEnds, agents, conversationSandboxes, clock } = this.#deps;
     const { id, ownerId, sandboxId, endsSandbox } = conversation;
     // The turn was run by an earlier process.
     if (conversation.turn !== null) await interruptTurn(this.#deps, conversation);
@@ -155,7 +156,8 @@ export class ConversationReconciler {
     const stays = reason?.sandboxId !== undefined;
     const mayDelete = !stays && (endsSandbox || ended === 'removedAt');
     await sandboxEnds.runExclusive(sandboxId, async () => {
-      const isUnused = mayDelete && (await store.conversations.findUsing(sandboxId)).every((other) => other.id === id);
+      const users = mayDelete ? await findIntactUsers(this.#deps, sandboxId) : null;
+      const isUnused = users?.every((other) => other.id === id) === true;
       if (isUnused && (await conversationSandboxes.find(conversation)) !== null) {
         await sandboxes.delete(ownerId, sandboxId, { code: 'deleted_with_conversation' });
       }

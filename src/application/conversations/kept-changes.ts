@@ -5,7 +5,7 @@ import { Failure, isFailureOf, reasonOfError } from '../../domain/failure.ts';
 import type { Reason, ReasonOf } from '../../domain/reason.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import { SnapshotRefusal, type WorkTreeSnapshot } from '../../ports/work-tree-snapshot.ts';
-import { findSandbox } from '../sandboxes/sandbox-records.ts';
+import { findIntactUsers, findSandbox } from '../sandboxes/sandbox-records.ts';
 import { timeout } from '../timers.ts';
 import { type ChangeDeps, type ConversationWorkTree, findWorkTree, getStartPoint, takeSnapshot } from './conversation-work-tree.ts';
 
@@ -21,7 +21,7 @@ export async function keepAfterTurn(deps: ChangeDeps, conversation: Conversation
 
 /** Like {@link keepAfterTurn}, for all conversations of a sandbox before a pause, because not only turns change work trees. */
 export async function keepBeforePause(deps: ChangeDeps, sandboxId: string, signal: AbortSignal): Promise<void> {
-  const conversations = await deps.store.conversations.findUsing(sandboxId);
+  const conversations = (await findIntactUsers(deps, sandboxId)) ?? [];
   const options = { withinMs: beforePauseMs, actor: 'skep', signal } as const;
   await Promise.all(conversations.map((conversation) => tryToKeep(deps, conversation, options)));
 }

@@ -1,11 +1,10 @@
 import { isUnsettled } from '../../domain/conversation-next-step.ts';
 import { type DiskPressure, diskPressure, type DiskSpace, deletionCandidates } from '../../domain/disk-pressure.ts';
-import { isDamagedRecord, logFieldsOf } from '../../domain/failure.ts';
 import { markDeleted } from '../../domain/sandbox-lifecycle.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import { answerOrNull } from '../timers.ts';
 import type { SandboxDeps } from './sandboxes.ts';
-import { writeSandbox } from './sandbox-records.ts';
+import { findIntactUsers, writeSandbox } from './sandbox-records.ts';
 import type { SandboxReconciler } from './sandbox-reconciler.ts';
 
 interface DiskWatchDeps extends SandboxDeps {
@@ -25,8 +24,6 @@ export class DiskWatch {
   readonly #deps: DiskWatchDeps;
   #space: DiskSpace | null = null;
   #lastPressureAt = -Infinity;
-  /** The sandboxes with a damaged conversation that the log names. A sweep finds them again and again. */
-  readonly #logged = new Set<string>();
 
   constructor(deps: DiskWatchDeps) {
     this.#deps = deps;
@@ -71,26 +68,12 @@ export class DiskWatch {
     let open = deletionsAtOnce - beingRemoved.length;
     for (const sandbox of deletionCandidates(sandboxes, clock.now())) {
       if (open <= 0) return;
-      if (await this.#isAwaited(sandbox.id)) continue;
+      // A conversation may have unfinished work in this sandbox.
+      if ((await findIntactUsers(this.#deps, sandbox.id))?.some(isUnsettled) ?? true) continue;
       open -= 1;
       // Somebody else wrote first: another process that frees space, or a resumption.
       if (!(await writeSandbox(this.#deps, sandbox, markDeleted(sandbox, reason, clock.now()), 'skep'))) continue;
       void reconciler.interrupt(sandbox.id).catch(() => reconciler.enqueue(sandbox.id));
-    }
-  }
-
-  /** Returns true if a conversation may have unfinished work in the sandbox. */
-  async #isAwaited(id: string): Promise<boolean> {
-    const { store, logger } = this.#deps;
-    try {
-      return (await store.conversations.findUsing(id)).some(isUnsettled);
-    } catch (error) {
-      if (!isDamagedRecord(error)) throw error;
-      // One damaged record must not stop the sweeps, which free the space.
-      const message = 'a sandbox with a damaged conversation is not deleted to free disk space';
-      if (!this.#logged.has(id)) logger.warn({ sandbox: id, ...logFieldsOf(error) }, message);
-      this.#logged.add(id);
-      return true;
     }
   }
 }

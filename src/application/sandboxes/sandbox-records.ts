@@ -1,12 +1,14 @@
 import { isWorking } from '../../domain/conversation-next-step.ts';
+import type { Conversation } from '../../domain/conversation.ts';
 import { type EventActor, type EventOrigin, sandboxMovedEvents } from '../../domain/event.ts';
-import { Failure, isFailureOf } from '../../domain/failure.ts';
+import { Failure, isDamagedRecord, isFailureOf, logFieldsOf } from '../../domain/failure.ts';
 import { applyTransition, reasonOfRequest, type SandboxTransition, type TransitionChange } from '../../domain/sandbox-lifecycle.ts';
 import { type Caller, isInScope, userIdOf } from '../../domain/principal.ts';
 import type { Reason } from '../../domain/reason.ts';
 import { isPooled, type Sandbox } from '../../domain/sandbox.ts';
 import type { Logger } from '../../ports/logger.ts';
 import type { Store } from '../../ports/store.ts';
+import type { CoreDeps } from '../use-cases.ts';
 import type { SandboxDeps } from './sandboxes.ts';
 
 /** Returns the sandbox; null if there is none in the scope, or it is deleted. */
@@ -27,9 +29,25 @@ export async function getSandbox(store: Store, caller: Caller | null, id: string
   return sandbox;
 }
 
-/** Returns true if an agent or an execution works in the sandbox. Its record may say otherwise: activity may have been lost. */
-export async function isInUse({ store, executionReconciler }: SandboxDeps, sandbox: Sandbox): Promise<boolean> {
-  return (await store.conversations.findUsing(sandbox.id)).some(isWorking) || (await executionReconciler.keepsAwake(sandbox));
+/**
+ * Returns true if an agent or an execution works in the sandbox, or a conversation of it is damaged. Its record may say otherwise: activity
+ * may have been lost.
+ */
+export async function isInUse(deps: SandboxDeps, sandbox: Sandbox): Promise<boolean> {
+  const conversations = await findIntactUsers(deps, sandbox.id);
+  return conversations === null || conversations.some(isWorking) || (await deps.executionReconciler.keepsAwake(sandbox));
+}
+
+/** Returns the conversations that use the sandbox; null if one is damaged, which must not stop the work on the sandbox. */
+export async function findIntactUsers({ store, logger }: CoreDeps, sandboxId: string): Promise<readonly Conversation[] | null> {
+  try {
+    return await store.conversations.findUsing(sandboxId);
+  } catch (error) {
+    if (!isDamagedRecord(error)) throw error;
+    const message = 'a sandbox has a damaged conversation, so it counts as in use, and its changes are not kept; restore it from a backup';
+    logger.warn({ sandbox: sandboxId, ...logFieldsOf(error) }, message);
+    return null;
+  }
 }
 
 /** Returns who changes the sandbox, and why: Skep itself for the given reason, or the caller if there is none. */
