@@ -154,14 +154,16 @@ function stepOfTurn({ permission, queue }: Conversation, turn: StartedTurn, sand
   if (position === undefined || sandbox === null || sandboxLossReason(sandbox) !== null) return { kind: 'interrupt' };
   if (sandbox.status === 'RUNNING') return { kind: 'resume-turn', sandbox, turn, position };
   if (sandbox.status !== 'PAUSED') return { kind: 'await-sandbox' };
-  if (sandbox.pauseKind === 'stop') return { kind: 'interrupt' };
+  // Nobody can ask the agent to stop in a sandbox that its owner froze.
+  const isHeldCancelled = turn.cancelled === true && sandbox.pausedBy?.actor === 'user';
+  if (sandbox.pauseKind === 'stop' || isHeldCancelled) return { kind: 'interrupt' };
   const mayRest = permission !== null || isPausedAfterLastMessage(sandbox, [turn, ...queue]);
   return { kind: mayRest || !mayTryAgain(sandbox, now) ? 'none' : 'resume-sandbox' };
 }
 
-/** Returns true if the owner paused the sandbox after the queue's last message. Then only the next message resumes it. */
-export function isPausedAfterLastMessage({ pausedBy }: Sandbox, queue: readonly QueuedMessage[]): boolean {
-  return pausedBy?.actor === 'user' && pausedBy.version > (queue.at(-1)?.sandboxVersion ?? 0);
+/** Returns true if the owner paused the sandbox after the last of the messages. Then only the next message or answer resumes it. */
+export function isPausedAfterLastMessage({ pausedBy }: Sandbox, messages: readonly QueuedMessage[]): boolean {
+  return pausedBy?.actor === 'user' && messages.every(({ sandboxVersion }) => pausedBy.version > sandboxVersion);
 }
 
 /** Returns why the sandbox does not run again by itself; null if it may. */

@@ -60,7 +60,7 @@ export interface TurnPosition {
   readonly context: string | null;
 }
 
-/** A turn that has begun, with its message. */
+/** A turn that has begun, with its message. An answer of its user counts as accepted last: it sets `sandboxVersion`. */
 export interface StartedTurn extends QueuedMessage {
   /** True if the agent began to work by itself. Then the message is empty. Read by {@link isUnprompted}. */
   readonly unprompted?: boolean | undefined;

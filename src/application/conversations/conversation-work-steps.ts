@@ -9,7 +9,7 @@ import type { LiveAgent } from '../agents/live-agent.ts';
 import type { StepDeps } from './conversation-reconciler.ts';
 import { changeConversation } from './conversation-records.ts';
 import { openAgent } from './open-agent.ts';
-import { endTurnChange, type Interruption, interruptionOf } from './turns/turn-changes.ts';
+import { type EndedTurn, endTurnChange, type Interruption, interruptionOf } from './turns/turn-changes.ts';
 import type { Turns } from './turns/turns.ts';
 
 /** Resumes the sandbox, starts the agent, or runs a turn. Returns false if there is nothing to do now. */
@@ -27,6 +27,8 @@ export async function takeWorkStep(deps: StepDeps, turns: Turns, conversation: C
       }
       return false;
     case 'interrupt':
+      // The agent of a cancelled turn may be frozen.
+      if (agent === null && conversation.turn?.cancelled === true) await agents.end(conversation.id, sandbox);
       await interruptTurn(deps, conversation, interruptionOf(sandbox));
       return true;
     case 'fail':
@@ -77,13 +79,16 @@ async function resumeTurn(
   return true;
 }
 
-/** Ends a turn that runs nowhere and can't continue. Its message is not sent again. */
+/** Ends a turn that runs nowhere and can't continue: as cancelled if its user has cancelled it. Its message is not sent again. */
 export async function interruptTurn(
   deps: StepDeps, { id }: Conversation, { actor, reason = { code: 'interrupted_by_restart' } }: Interruption = { actor: 'skep' },
 ): Promise<void> {
-  await changeConversation(deps, id, (conversation) =>
-    conversation.turn === null ? null : endTurnChange(conversation, { stopReason: 'interrupted', reason, actor }),
-  );
+  await changeConversation(deps, id, (conversation) => {
+    const { turn } = conversation;
+    if (turn === null) return null;
+    const cancelled: EndedTurn = { stopReason: 'cancelled', reason: null, actor: 'user', userId: turn.cancelledBy ?? null };
+    return endTurnChange(conversation, turn.cancelled === true ? cancelled : { stopReason: 'interrupted', reason, actor });
+  });
 }
 
 /** Ends the conversation's work because its sandbox is lost: the turn if there is one, and the messages of the queue. */

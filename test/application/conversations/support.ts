@@ -1,7 +1,12 @@
 import type { Store } from '../../../src/ports/store.ts';
 import { isFailure, type AnyFailure } from '../../../src/domain/failure.ts';
 import type { StartConversationRequest } from '../../../src/application/conversations/conversations.ts';
-import { createOne, plain, until, type WorldOptions } from './world.ts';
+import type { Conversation } from '../../../src/domain/conversation.ts';
+import type { AgentProtocol } from '../../../src/ports/agent-protocol.ts';
+import { createMemoryAgentProtocol } from '../../doubles/memory/agent.ts';
+import { createMemoryLink } from '../../doubles/memory/agent-link.ts';
+import { createMemorySession, type MemoryAgentScript } from '../../doubles/memory/agent-session.ts';
+import { calm, createOne, plain, said, until, type WorldOptions } from './world.ts';
 
 /** Returns the failure of the call, or null if it succeeds. */
 export async function failureOf(promise: Promise<unknown>): Promise<AnyFailure | null> {
@@ -9,6 +14,24 @@ export async function failureOf(promise: Promise<unknown>): Promise<AnyFailure |
     if (!isFailure(error)) throw error;
     return error;
   });
+}
+
+/** A conversation whose turn an earlier process began. Its agent is still there, and does what the script says when it is taken over. */
+export async function createTakeover(script: MemoryAgentScript, record: Partial<Conversation> = {}, options: WorldOptions = {}) {
+  const resume: AgentProtocol['resume'] = async ({ client, streams }) =>
+    createMemorySession({ id: 's', loaded: true, script, client, link: createMemoryLink(streams) });
+  const w = await createReady({ ...options, protocol: { ...createMemoryAgentProtocol(), resume } });
+  w.host.executed.at(-1)?.end(0);
+  await calm();
+  w.runtime.executions.reopen = async () => ({
+    stdin: new WritableStream(), stdout: new ReadableStream(), stderr: new ReadableStream(), exited: new Promise(() => {}), durable: true,
+    handedOver: { bytes: 0, isCut: false }, forgetBefore: async () => {}, kill: async () => {}, leave: () => {},
+  });
+  const agent = { sessionId: 's', requestId: 1, stdin: 0, stdout: 0, from: await w.store.events.latest(), context: null };
+  const turn = { messageId: 'msg-1', message: said('one'), sandboxVersion: 1, agent };
+  const before = await w.record();
+  await w.store.conversations.replace({ ...before, turn, executionStatus: 'running', ...record, version: before.version + 1 });
+  return w;
 }
 
 /** A gate that the test opens. */

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { createReady, gate } from './support.ts';
+import type { MemoryAgentScript } from '../../doubles/memory/agent-session.ts';
+import { createReady, createTakeover, gate } from './support.ts';
 import { calm, said, told, until } from './world.ts';
 
 type Ready = Awaited<ReturnType<typeof createReady>>;
@@ -167,6 +168,36 @@ describe('an agent that waits for a permission', () => {
       const answered = (await w.log()).find(({ kind }) => kind === 'permission_answered');
       expect(answered).toMatchObject({ actor: 'skep', reason: { code: 'permission_unanswered', withinMs: 60 * minute }, data: { optionId: null } });
     }
+  });
+});
+
+describe('a turn of an earlier process, in a sandbox that its owner froze', () => {
+  const permission = { permissionId: 'perm-msg-1-1', toolCallId: 'c', title: 'c', options };
+
+  test('continues after an answer', async () => {
+    const answers: (string | null)[] = [];
+    const script: MemoryAgentScript = async (turn) => void answers.push(await turn.ask({ toolCallId: 'c', title: 'c', options }));
+    const w = await createTakeover(script, { permission, executionStatus: 'waiting_for_permission' });
+    await w.sandboxes.pause('me', w.sandboxId, 'freeze');
+    await w.sweeper.sweep();
+    await calm();
+    expect(await w.view()).toMatchObject({ sandboxStatus: 'PAUSED', conversation: { permission } });
+    await w.conversations.answerPermission('me', w.id, permission.permissionId, 'y');
+    await w.rested();
+    expect(answers).toEqual(['y']);
+    expect(await lastTurn(w)).toMatchObject({ data: { stopReason: 'end_turn' } });
+  });
+
+  test.each([false, true])('is cancelled, and its agent ends (with an open request: %s)', async (asks) => {
+    const w = await createTakeover(async () => {}, { permission: asks ? permission : null });
+    const removed: string[] = [];
+    w.runtime.executions.remove = async (_, id) => void removed.push(id);
+    await w.sandboxes.pause('me', w.sandboxId, 'freeze');
+    await w.conversations.cancel('me', w.id);
+    await w.rested();
+    expect(await lastTurn(w)).toMatchObject({ actor: 'user', userId: 'me', data: { stopReason: 'cancelled' } });
+    expect(removed).toEqual([`agent-${w.id}`]);
+    expect(await w.view()).toMatchObject({ sandboxStatus: 'PAUSED', conversation: { executionStatus: 'idle', permission: null } });
   });
 });
 
