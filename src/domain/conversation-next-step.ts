@@ -4,6 +4,7 @@ import {
   type Conversation, type ConversationStartStatus, type AgentStatus, type Message, type QueuedMessage,
   type RepositoryLocation, type StartedTurn, type TurnPosition,
 } from './conversation.ts';
+import { type OpenPermission, timeLeftToAnswer } from './permission.ts';
 import type { Reason } from './reason.ts';
 import { mayTryAgain } from './sandbox-lifecycle.ts';
 import type { Sandbox, SandboxStatus } from './sandbox.ts';
@@ -108,6 +109,8 @@ export type WorkStep =
   | { readonly kind: 'interrupt' }
   /** The record has a turn that no process runs, but whose agent still works. */
   | { readonly kind: 'resume-turn'; readonly sandbox: Sandbox; readonly turn: StartedTurn; readonly position: TurnPosition }
+  /** Nobody has answered in time. */
+  | { readonly kind: 'withdraw-permission'; readonly permission: OpenPermission; readonly withinMs: number }
   | { readonly kind: 'fail'; readonly reason: Reason }
   | { readonly kind: 'resume-sandbox' }
   | { readonly kind: 'await-sandbox' }
@@ -157,6 +160,10 @@ function stepOfTurn({ permission, queue }: Conversation, turn: StartedTurn, sand
   // Nobody can ask the agent to stop in a sandbox that its owner froze.
   const isHeldCancelled = turn.cancelled === true && sandbox.pausedBy?.actor === 'user';
   if (sandbox.pauseKind === 'stop' || isHeldCancelled) return { kind: 'interrupt' };
+  const withinMs = sandbox.spec.agent?.permissionTimeoutMs ?? Number.MAX_SAFE_INTEGER;
+  if (permission !== null && timeLeftToAnswer(permission, withinMs, now) === 0) {
+    return { kind: 'withdraw-permission', permission, withinMs };
+  }
   const mayRest = permission !== null || isPausedAfterLastMessage(sandbox, [turn, ...queue]);
   return { kind: mayRest || !mayTryAgain(sandbox, now) ? 'none' : 'resume-sandbox' };
 }

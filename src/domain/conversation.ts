@@ -1,4 +1,4 @@
-import type { PermissionPolicy, PermissionRequest } from './permission.ts';
+import type { OpenPermission, PermissionPolicy } from './permission.ts';
 import type { PullRequest, StartPoint } from './change.ts';
 import type { ConversationMicroagent } from './applicable-microagents.ts';
 import type { Reason } from './reason.ts';
@@ -111,7 +111,7 @@ export interface Conversation {
   readonly pullRequests: Readonly<Record<string, PullRequest>>;
   readonly queue: readonly QueuedMessage[];
   readonly turn: StartedTurn | null;
-  readonly permission: PermissionRequest | null;
+  readonly permission: OpenPermission | null;
   readonly permissionPolicy: PermissionPolicy;
   /** The agent's own id of its session, to load it again; null before the first session. */
   readonly agentSessionId: string | null;

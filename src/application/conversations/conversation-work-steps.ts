@@ -9,7 +9,7 @@ import type { LiveAgent } from '../agents/live-agent.ts';
 import type { StepDeps } from './conversation-reconciler.ts';
 import { changeConversation } from './conversation-records.ts';
 import { openAgent } from './open-agent.ts';
-import { type EndedTurn, endTurnChange, type Interruption, interruptionOf } from './turns/turn-changes.ts';
+import { type EndedTurn, endTurnChange, type Interruption, interruptionOf, permissionWithdrawal } from './turns/turn-changes.ts';
 import type { Turns } from './turns/turns.ts';
 
 /** Resumes the sandbox, starts the agent, or runs a turn. Returns false if there is nothing to do now. */
@@ -30,6 +30,9 @@ export async function takeWorkStep(deps: StepDeps, turns: Turns, conversation: C
       // The agent of a cancelled turn may be frozen.
       if (agent === null && conversation.turn?.cancelled === true) await agents.end(conversation.id, sandbox);
       await interruptTurn(deps, conversation, interruptionOf(sandbox));
+      return true;
+    case 'withdraw-permission':
+      await withdrawPermission(deps, conversation, step);
       return true;
     case 'fail':
       await failConversation(deps, conversation, step.reason);
@@ -89,6 +92,14 @@ export async function interruptTurn(
     const cancelled: EndedTurn = { stopReason: 'cancelled', reason: null, actor: 'user', userId: turn.cancelledBy ?? null };
     return endTurnChange(conversation, turn.cancelled === true ? cancelled : { stopReason: 'interrupted', reason, actor });
   });
+}
+
+/** Withdraws a request for permission whose turn runs nowhere. The agent gets to know when it is taken over. */
+async function withdrawPermission(
+  deps: StepDeps, { id }: Conversation, { permission: { permissionId }, withinMs }: WorkStep & { kind: 'withdraw-permission' },
+): Promise<void> {
+  await changeConversation(deps, id, ({ permission }) =>
+    permission?.permissionId === permissionId ? permissionWithdrawal(permission, { code: 'permission_unanswered', withinMs }) : null);
 }
 
 /** Ends the conversation's work because its sandbox is lost: the turn if there is one, and the messages of the queue. */

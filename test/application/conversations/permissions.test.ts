@@ -49,6 +49,7 @@ describe('a permission request', () => {
     const w = await asking('ask');
     const permission = await w.asked();
     expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'waiting_for_permission' } });
+    expect(permission).toMatchObject({ requestedAt: w.clock.now() });
     const kinds = (await w.log()).map(({ kind }) => kind);
     expect(kinds.indexOf('message_chunk')).toBeLessThan(kinds.indexOf('permission_requested'));
     const { permissionId } = permission ?? { permissionId: '' };

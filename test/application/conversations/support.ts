@@ -17,7 +17,9 @@ export async function failureOf(promise: Promise<unknown>): Promise<AnyFailure |
 }
 
 /** A conversation whose turn an earlier process began. Its agent is still there, and does what the script says when it is taken over. */
-export async function createTakeover(script: MemoryAgentScript, record: Partial<Conversation> = {}, options: WorldOptions = {}) {
+export async function createTakeover(
+  script: MemoryAgentScript, record: (now: number) => Partial<Conversation>, options: WorldOptions = {},
+) {
   const resume: AgentProtocol['resume'] = async ({ client, streams }) =>
     createMemorySession({ id: 's', loaded: true, script, client, link: createMemoryLink(streams) });
   const w = await createReady({ ...options, protocol: { ...createMemoryAgentProtocol(), resume } });
@@ -29,8 +31,9 @@ export async function createTakeover(script: MemoryAgentScript, record: Partial<
   });
   const agent = { sessionId: 's', requestId: 1, stdin: 0, stdout: 0, from: await w.store.events.latest(), context: null };
   const turn = { messageId: 'msg-1', message: said('one'), sandboxVersion: 1, agent };
-  const before = await w.record();
-  await w.store.conversations.replace({ ...before, turn, executionStatus: 'running', ...record, version: before.version + 1 });
+  const { version, ...before } = await w.record();
+  const changed = { ...before, turn, executionStatus: 'running' as const, ...record(w.clock.now()), version: version + 1 };
+  await w.store.conversations.replace(changed);
   return w;
 }
 

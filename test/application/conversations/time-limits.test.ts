@@ -171,13 +171,40 @@ describe('an agent that waits for a permission', () => {
   });
 });
 
-describe('a turn of an earlier process, in a sandbox that its owner froze', () => {
-  const permission = { permissionId: 'perm-msg-1-1', toolCallId: 'c', title: 'c', options };
+const permission = { permissionId: 'perm-msg-1-1', toolCallId: 'c', title: 'c', options };
 
+/** An agent that requested the permission in an earlier process, and the answers that it gets in this one. */
+async function askedEarlier(earlierMs = 0) {
+  const answers: (string | null)[] = [];
+  const script: MemoryAgentScript = async (turn) => void answers.push(await turn.ask({ toolCallId: 'c', title: 'c', options }));
+  const executionStatus = 'waiting_for_permission';
+  const open = (now: number) => ({ permission: { ...permission, requestedAt: now - earlierMs }, executionStatus } as const);
+  const w = await createTakeover(script, open, { agent: { permissionTimeoutMs: 60 * minute } });
+  return { w, answers };
+}
+
+const freezers = [null, 'skep', 'user'] as const;
+
+test.each(freezers)('a request for permission is withdrawn in time after a restart (frozen by: %s)', async (frozenBy) => {
+  const { w, answers } = await askedEarlier(40 * minute);
+  if (frozenBy !== null) await w.sandboxes.pause('me', w.sandboxId, 'freeze');
+  if (frozenBy === 'skep') {
+    const { version, ...sandbox } = await w.sandboxes.get('me', w.sandboxId);
+    await w.store.sandboxes.replace({ ...sandbox, version: version + 1, pausedBy: { actor: 'skep', reason: null, version } });
+  }
+  await pass(w, 19 * minute, minute);
+  expect(told(await w.log(), 'permission_answered')).toEqual([]);
+  await pass(w, 2 * minute, minute);
+  const reason = { code: 'permission_unanswered', withinMs: 60 * minute };
+  expect((await w.log()).find(({ kind }) => kind === 'permission_answered')).toMatchObject({ actor: 'skep', reason });
+  if (frozenBy === 'user') await w.sandboxes.resume('me', w.sandboxId);
+  await w.rested();
+  expect(answers).toEqual([null]);
+});
+
+describe('a turn of an earlier process, in a sandbox that its owner froze', () => {
   test('continues after an answer', async () => {
-    const answers: (string | null)[] = [];
-    const script: MemoryAgentScript = async (turn) => void answers.push(await turn.ask({ toolCallId: 'c', title: 'c', options }));
-    const w = await createTakeover(script, { permission, executionStatus: 'waiting_for_permission' });
+    const { w, answers } = await askedEarlier();
     await w.sandboxes.pause('me', w.sandboxId, 'freeze');
     await w.sweeper.sweep();
     await calm();
@@ -189,7 +216,7 @@ describe('a turn of an earlier process, in a sandbox that its owner froze', () =
   });
 
   test.each([false, true])('is cancelled, and its agent ends (with an open request: %s)', async (asks) => {
-    const w = await createTakeover(async () => {}, { permission: asks ? permission : null });
+    const w = await createTakeover(async () => {}, () => ({ permission: asks ? permission : null }));
     const removed: string[] = [];
     w.runtime.executions.remove = async (_, id) => void removed.push(id);
     await w.sandboxes.pause('me', w.sandboxId, 'freeze');

@@ -1,4 +1,4 @@
-import { chooseOption, type PermissionRequest } from '../../../domain/permission.ts';
+import { chooseOption, type PermissionRequest, timeLeftToAnswer } from '../../../domain/permission.ts';
 import { isEnded } from '../../../domain/conversation.ts';
 import type { Reason } from '../../../domain/reason.ts';
 import { onAbort } from '../../../ports/abort-signals.ts';
@@ -74,7 +74,9 @@ export class TurnPermissions {
     if (!wasRequested && !(await this.#request(request))) return null;
     if (wasRequested) check();
     opened.use(interval(clock, checkEveryMs, check));
-    const limit = opened.use(timeout(clock, withinMs));
+    // An earlier process may have requested it.
+    const open = conversation.permission?.permissionId === permissionId ? conversation.permission : request;
+    const limit = opened.use(timeout(clock, timeLeftToAnswer(open, withinMs, clock.now())));
     opened.use(onAbort(limit.signal, withdraw));
     const optionId = await promise;
     const reason: Reason = limit.signal.aborted ? { code: 'permission_unanswered', withinMs } : { code: 'permission_withdrawn' };
@@ -90,7 +92,7 @@ export class TurnPermissions {
       if (isWritten || conversation.turn === null || isEnded(conversation)) return null;
       isWritten = true;
       return {
-        to: { permission: request, executionStatus: 'waiting_for_permission' },
+        to: { permission: { ...request, requestedAt: this.#deps.clock.now() }, executionStatus: 'waiting_for_permission' },
         actor: 'agent',
         reason: null,
         events: [{ kind: 'permission_requested', data: request }],
