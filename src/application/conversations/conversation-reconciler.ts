@@ -71,6 +71,11 @@ export class ConversationReconciler {
     }
   }
 
+  /** Resolves when no first step of the conversation runs for its caller. */
+  async firstStepOver(id: string): Promise<void> {
+    await Promise.allSettled([this.#firstSteps.get(id)]);
+  }
+
   /** Takes steps until nothing is left to do, or the conversation has to wait for its sandbox. */
   reconcile(id: string): Promise<Conversation | null> {
     return this.#runs.run(id);
@@ -123,7 +128,7 @@ export class ConversationReconciler {
   }
 
   async #takeSteps(id: string, run: KeyedRun): Promise<Conversation | null> {
-    await Promise.allSettled([this.#firstSteps.get(id)]);
+    await this.firstStepOver(id);
     for (;;) {
       run.resetSignals();
       const conversation = await this.#deps.store.conversations.find(id);

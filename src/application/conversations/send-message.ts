@@ -7,7 +7,7 @@ import { fingerprintOf } from '../../domain/fingerprint.ts';
 import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import { unlessRepeated } from '../repeated-request.ts';
 import type { ConversationUseCaseDeps } from './conversations.ts';
-import { getVisibleConversation, requireVisible, writeConversation } from './conversation-records.ts';
+import { conversationNotFound, getVisibleConversation, requireVisible, writeConversation } from './conversation-records.ts';
 
 export interface SentMessage {
   /** Its id in the events of its turn. */
@@ -45,6 +45,7 @@ export async function sendMessage(
     }, claim);
   });
   if (outcome.kind === 'conflict') throw new Failure('idempotency_conflict', { key: claim?.key ?? '' });
+  if (outcome.kind === 'unchanged') throw conversationNotFound(id);
   if (outcome.kind !== 'repeated') reconciler.enqueue(id);
   return { messageId };
 }

@@ -48,7 +48,7 @@ export async function startConversation(
   const ownerId = userIdOf(caller);
   // A repeated request is answered without the git host, which may be down by now.
   const earlier = claim === undefined ? null : await store.conversations.findClaim(claim);
-  if (earlier !== null) return await outcomeOfEarlier(deps, ownerId, earlier, claim);
+  if (earlier !== null) return await outcomeOfEarlier(deps, caller, request, earlier);
   const conversation = await toConversation(deps, caller, fields, patterns);
   const origin = { at: conversation.createdAt, actor: 'user', userId: ownerId, reason: null } as const;
   const messages = conversation.queue.map((queued) => eventOf(conversation, messageBody(queued), origin));
@@ -61,7 +61,7 @@ export async function startConversation(
   if (outcome.kind === 'limit') {
     throw new Failure('conversation_limit_reached', { ...outcome.reached, retryAfterSeconds: limitRetryAfterSeconds });
   }
-  if (outcome.kind !== 'inserted') return await outcomeOfEarlier(deps, ownerId, outcome, claim);
+  if (outcome.kind !== 'inserted') return await outcomeOfEarlier(deps, caller, request, outcome);
   reconciler.enqueue(conversation.id);
   return await getConversation(deps, ownerId, conversation.id);
 }
@@ -77,11 +77,15 @@ async function startSandbox({ sandboxes, store }: ConversationUseCaseDeps, conve
   }
 }
 
+/** Returns the conversation that the same request started before. If it was refused, and its insert undone, starts another one. */
 async function outcomeOfEarlier(
-  deps: ConversationUseCaseDeps, ownerId: string, outcome: ClaimOutcome, claim: IdempotencyClaim | undefined,
+  deps: ConversationUseCaseDeps, caller: Caller, request: StartConversationRequest, outcome: ClaimOutcome,
 ): Promise<ConversationView> {
-  if (outcome.kind === 'conflict') throw new Failure('idempotency_conflict', { key: claim?.key ?? '' });
-  return await getConversation(deps, ownerId, outcome.id);
+  const { store, reconciler } = deps;
+  if (outcome.kind === 'conflict') throw new Failure('idempotency_conflict', { key: request.claim?.key ?? '' });
+  await reconciler.firstStepOver(outcome.id);
+  if ((await store.conversations.find(outcome.id)) === null) return await startConversation(deps, caller, request);
+  return await getConversation(deps, userIdOf(caller), outcome.id);
 }
 
 async function toConversation(

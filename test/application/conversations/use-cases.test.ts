@@ -2,12 +2,28 @@ import { describe, expect, test, vi } from 'vitest';
 import { createMemoryGitProvider } from '../../doubles/memory/index.ts';
 import { conversationStartStatuses } from '../../../src/domain/conversation.ts';
 import { startSteps } from '../../../src/domain/conversation-next-step.ts';
-import { isFailure, type FailureCode } from '../../../src/domain/failure.ts';
+import { Failure, isFailure, type FailureCode } from '../../../src/domain/failure.ts';
 import { gate } from './support.ts';
-import { calm, createOne, plain, told, type WorldOptions } from './world.ts';
+import { calm, createOne, plain, said, told, type WorldOptions } from './world.ts';
 
 function world(options: WorldOptions = {}) {
   return createOne({ agent: null, ...options });
+}
+
+const claim = { ownerId: 'me', key: 'k', fingerprint: 'f' };
+const freezeRefused = new Failure('runtime_unavailable', { runtime: 'memory', reason: { code: 'unreachable' }, retryAfterSeconds: 1 });
+
+/** A server that runs as many sandboxes as it may. The next start pauses an idle one, which waits until the test lets it. */
+async function full() {
+  const w = world({ limits: { running: 1 }, whenFull: 'pause_idle' });
+  await w.sweeper.start();
+  await w.sandboxes.start('me', { specId: null });
+  await calm();
+  w.clock.advance(5 * 60_000);
+  const held = gate();
+  const freeze = w.runtime.freeze.bind(w.runtime);
+  vi.spyOn(w.runtime, 'freeze').mockImplementation(async (...given) => await held.opened.then(() => freeze(...given)));
+  return { ...w, held };
 }
 
 async function codeOf(promise: Promise<unknown>): Promise<FailureCode | null> {
@@ -29,17 +45,7 @@ describe('a conversation', () => {
   });
 
   test('starts its sandbox once if a sweep finds the conversation while the start waits for room', async () => {
-    const { conversations, sandboxes, runtime, clock, sweeper, store } = world({ limits: { running: 1 }, whenFull: 'pause_idle' });
-    await sweeper.start();
-    await sandboxes.start('me', { specId: null });
-    await calm();
-    clock.advance(5 * 60_000);
-    const held = gate();
-    const freeze = runtime.freeze.bind(runtime);
-    vi.spyOn(runtime, 'freeze').mockImplementation(async (...given) => {
-      await held.opened;
-      return await freeze(...given);
-    });
+    const { conversations, clock, store, held } = await full();
     const starting = conversations.start('me', plain);
     for (let seconds = 0; seconds < 3; seconds += 1) {
       await calm();
@@ -51,6 +57,30 @@ describe('a conversation', () => {
     expect(await conversations.get('me', id)).toMatchObject({ conversation: { startStatus: 'READY' }, sandboxStatus: 'RUNNING' });
     const events = await store.events.read({ ownerId: 'me', conversationId: id }, 0, 100);
     expect(told(events, 'start_step').map(({ to }) => to)).toEqual(['WORKING', 'WAITING_FOR_SANDBOX', 'READY']);
+  });
+
+  test.each([true, false])('has one outcome for a repeated start while the first waits for room (which it gets: %s)', async (isRoom) => {
+    const { conversations, runtime, held } = await full();
+    if (!isRoom) vi.spyOn(runtime, 'freeze').mockImplementation(async () => await held.opened.then(() => Promise.reject(freezeRefused)));
+    const start = () => conversations.start('me', { ...plain, claim });
+    const starts = [start()];
+    await calm();
+    starts.push(start());
+    await calm();
+    held.open();
+    const ids = starts.map((started) => started.then(({ conversation: { id } }) => id, (error: Failure) => error.code));
+    const [first, repeated] = await Promise.all(ids);
+    expect(repeated).toBe(first);
+    expect(await codeOf(conversations.get('me', repeated!))).toBe(isRoom ? null : 'conversation_not_found');
+    if (!isRoom) expect(repeated).toBe('sandbox_limit_reached');
+  });
+
+  test('refuses a message if its start is undone meanwhile', async () => {
+    const { conversations, store } = world({ agent: {} });
+    const { conversation: { id } } = await conversations.start('me', plain);
+    await calm();
+    vi.spyOn(store.conversations, 'findClaim').mockImplementation(async () => await store.conversations.undoInsert(id).then(() => null));
+    expect(await codeOf(conversations.send('me', id, said('one'), claim))).toBe('conversation_not_found');
   });
 
   test('is an ERROR with the reason if its sandbox fails to start', async () => {
