@@ -57,7 +57,7 @@ export interface ConversationStore {
   /** Returns the outcome of the request that made the claim before; null if there was none. */
   findClaim(claim: IdempotencyClaim): Promise<ClaimOutcome | null>;
 
-  /** Undoes an insert, together with its claim. Idempotent. */
+  /** Undoes an insert, together with its claim. Does nothing if the record was changed since then. Idempotent. */
   undoInsert(id: string): Promise<void>;
 
   /** Returns the record, also a deleted one; null if there is none. */

@@ -18,8 +18,11 @@ export interface ExecutionStore {
   /** Returns the outcome of the request that made the claim before; null if there was none. */
   findClaim(claim: IdempotencyClaim): Promise<ClaimOutcome | null>;
 
-  /** Deletes a record whose command was never started, with its claim, so that the request can be made again. An unknown id is ignored. */
-  undoInsert(id: string): Promise<void>;
+  /**
+   * Deletes a record whose command was never started, with its claim, so that the request can be made again. A record that was changed
+   * since its insert stays. Returns false if nothing was deleted.
+   */
+  undoInsert(id: string): Promise<boolean>;
 
   /** Compare-and-set: writes the record if the stored one is exactly one version older; otherwise returns `stale`. */
   replace(execution: ExecutionRecord): Promise<ReplaceOutcome>;

@@ -144,6 +144,8 @@ function recordCases(harness: StoreHarness): ContractCase[] {
       await conversations.undoInsert('one');
       await conversations.undoInsert('one');
       await conversations.undoInsert('nobody');
+      await conversations.replace(nextVersion(someConversation('two')));
+      await conversations.undoInsert('two');
       equal(await conversations.find('one'), null);
       equal((await conversations.find('two'))?.id, 'two');
       deepEqual(await conversations.insert(someConversation('three'), { ...claim, fingerprint: 'other' }), { kind: 'inserted' });

@@ -84,14 +84,21 @@ export function executionStoreContract(harness: StoreHarness): ContractCase[] {
       equal(await executions.findClaim({ ...claim, ownerId: 'bob' }), null);
       // The same key for another kind of record is another claim.
       deepEqual(await connections[0].sandboxes.insert(someSandbox('sb-1'), unlimited, claim), { kind: 'inserted' });
-      await executions.undoInsert('one');
-      await executions.undoInsert('one');
+      equal(await executions.undoInsert('one'), true);
+      equal(await executions.undoInsert('one'), false);
       equal(await executions.find('one'), null);
       equal(await executions.findClaim(claim), null);
       deepEqual(await executions.insert(someExecution('two'), none, claim), { kind: 'inserted' });
       const outcomes = await race(connections, 20, (store, turn) =>
         store.executions.insert(someExecution(`r${turn}`), none, { ...claim, key: 'key-2' }));
       equal(outcomes.filter(({ kind }) => kind === 'inserted').length, 1);
+    }),
+    storeCase(harness, 'undoes no insert of an execution that was changed', async ([{ executions }]) => {
+      await executions.insert(someExecution('one'), none, claim);
+      await executions.replace({ ...someExecution('one'), begun: true, version: 2 });
+      equal(await executions.undoInsert('one'), false);
+      equal((await executions.find('one'))?.version, 2);
+      deepEqual(await executions.findClaim(claim), { kind: 'repeated', id: 'one' });
     }),
     storeCase(harness, 'stores no idempotency key if a limit refuses the execution', async ([{ executions }]) => {
       equal((await executions.insert(someExecution('one'), { executionsPerSandbox: 0 }, claim)).kind, 'limit');

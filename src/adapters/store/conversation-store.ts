@@ -16,7 +16,7 @@ import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import type { ConversationRow, Database, Db } from './database.ts';
 import type { EventLog } from './event-store.ts';
 import { findClaim, insertOnce, keepClaim } from './idempotency-claims.ts';
-import { deleteRecords, purgeRecords } from './record-removal.ts';
+import { purgeRecords, undoInsert } from './record-removal.ts';
 import {
   compiledOnce, type DamageListener, enumReader, firstReached, flag, json, replaceOlder, rowOf, rowReader, scanOf, withoutIndex,
 } from './record-rows.ts';
@@ -42,8 +42,7 @@ export function createConversationStore(db: Db, log: EventLog, onDamaged?: Damag
 
     undoInsert: (id) =>
       db.transaction().execute(async (trx) => {
-        await deleteRecords(trx, 'conversation', [id]);
-        await trx.deleteFrom('events').where('conversation_id', '=', id).executeTakeFirst();
+        if (await undoInsert(trx, 'conversation', id)) await trx.deleteFrom('events').where('conversation_id', '=', id).executeTakeFirst();
       }),
 
     find: async (id) => {

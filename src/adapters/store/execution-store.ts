@@ -4,7 +4,7 @@ import { pageOf } from '../../domain/page.ts';
 import type { ExecutionStore } from '../../ports/execution-store.ts';
 import type { Db, ExecutionRow } from './database.ts';
 import { findClaim, insertOnce } from './idempotency-claims.ts';
-import { deleteRecords, purgeRecords } from './record-removal.ts';
+import { purgeRecords, undoInsert } from './record-removal.ts';
 import { type DamageListener, enumReader, firstReached, flag, json, replaceOlder, rowOf, rowReader, scanOf } from './record-rows.ts';
 
 /** The maximum number of ended executions to return for deletion. */
@@ -25,7 +25,7 @@ export function createExecutionStore(db: Db, onDamaged?: DamageListener): Execut
 
     findClaim: (claim) => findClaim(db, 'execution', claim),
 
-    undoInsert: (id) => db.transaction().execute((trx) => deleteRecords(trx, 'execution', [id])),
+    undoInsert: (id) => db.transaction().execute((trx) => undoInsert(trx, 'execution', id)),
 
     replace: async (execution) => {
       const isReplaced = await replaceOlder(db.updateTable('executions').set(rowOfExecution(execution)), execution);

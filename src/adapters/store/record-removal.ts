@@ -4,9 +4,17 @@ import type { ClaimRow, Db } from './database.ts';
 import { tables } from './idempotency-claims.ts';
 
 /** Deletes records with their idempotency keys. Must be called in a transaction. */
-export async function deleteRecords(trx: Db, kind: ClaimRow['kind'], ids: readonly string[]): Promise<void> {
+async function deleteRecords(trx: Db, kind: ClaimRow['kind'], ids: readonly string[]): Promise<void> {
   await trx.deleteFrom('claims').where('kind', '=', kind).where('record_id', 'in', ids).executeTakeFirst();
   await trx.deleteFrom(tables[kind]).where('id', 'in', ids).executeTakeFirst();
+}
+
+/** Deletes a record with its idempotency key, if nobody has changed it since its insert. Returns false if it does not. */
+export async function undoInsert(trx: Db, kind: ClaimRow['kind'], id: string): Promise<boolean> {
+  const inserted = trx.selectFrom(tables[kind]).select('id').where('id', '=', id).where('version', '=', 1);
+  if ((await inserted.executeTakeFirst()) === undefined) return false;
+  await deleteRecords(trx, kind, [id]);
+  return true;
 }
 
 const batchSize = 200;

@@ -71,7 +71,7 @@ async function startSandbox({ sandboxes, store }: ConversationUseCaseDeps, conve
   try {
     await sandboxes.startWithId(ownerId, sandboxId, { specId, parameters });
   } catch (error) {
-    // If this fails too, the start continues in the background, as after a crash here.
+    // If this fails too, or the record has been changed, the start continues in the background, as after a crash here.
     await store.conversations.undoInsert(id).catch(() => {});
     throw error;
   }

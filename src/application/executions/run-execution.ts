@@ -80,9 +80,10 @@ async function startNew(
       throw error;
     }
     const code = isFailureOf(error, 'runtime_unavailable') ? error.context.reason.code : error.code;
+    // False if a repeated request has started the command meanwhile.
+    const isUndone = neverBegun.has(code) && (await store.executions.undoInsert(execution.id));
     // What the start left behind would take up room.
-    if (code === 'process_limit_reached') await runtime.executions.remove(sandbox.instanceId, execution.id).catch(() => {});
-    if (neverBegun.has(code)) await store.executions.undoInsert(execution.id);
+    if (isUndone && code === 'process_limit_reached') await runtime.executions.remove(sandbox.instanceId, execution.id).catch(() => {});
     throw error;
   }
 }
@@ -106,8 +107,9 @@ async function startOnRuntime(
   const start = { executionId: id, command, env, stdin, tty, ...(workingDir !== null && { workingDir }) };
   const state = await withRecordFailures(sandbox, () => runtime.executions.start(sandbox.instanceId, start, reconciler.closing));
   const begun = await reconciler.recordState(execution, state);
-  if (begun.deletedAt !== null) {
-    // The removal may have come before the start.
+  const isUndone = begun.status === 'running' && !begun.begun;
+  if (begun.deletedAt !== null || isUndone) {
+    // The removal may have come before the start, or the first request with this claim has failed and undone its insert.
     await runtime.executions.remove(sandbox.instanceId, id);
     throw new Failure('execution_not_found', { id });
   }

@@ -79,7 +79,10 @@ describe('a conversation', () => {
     const { conversations, store } = world({ agent: {} });
     const { conversation: { id } } = await conversations.start('me', plain);
     await calm();
-    vi.spyOn(store.conversations, 'findClaim').mockImplementation(async () => await store.conversations.undoInsert(id).then(() => null));
+    vi.spyOn(store.conversations, 'findClaim').mockImplementation(async () => {
+      vi.spyOn(store.conversations, 'find').mockResolvedValue(null);
+      return null;
+    });
     expect(await codeOf(conversations.send('me', id, said('one'), claim))).toBe('conversation_not_found');
   });
 

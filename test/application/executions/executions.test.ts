@@ -3,12 +3,14 @@ import { withRecordFailures } from '../../../src/application/sandboxes/sandbox-r
 import { maxEndedExecutions } from '../../../src/domain/execution.ts';
 import { Failure } from '../../../src/domain/failure.ts';
 import { neverAborts } from '../../../src/ports/abort-signals.ts';
+import { createMemoryRuntime } from '../../doubles/memory/index.ts';
 import { someSandbox } from '../../contracts/records.ts';
 import { until } from '../../support/until.ts';
 import { codeOf } from '../code-of.ts';
 import { request, started } from './world.ts';
 
 const unavailable = new Failure('runtime_unavailable', { runtime: 'memory', reason: { code: 'unreachable' }, retryAfterSeconds: 1 });
+const noRoom = new Failure('runtime_unavailable', { ...unavailable.context, reason: { code: 'process_limit_reached' } });
 const claim = { ownerId: 'ann', key: 'k', fingerprint: 'f' };
 
 test('a command runs, its output is read from an offset, and its exit code is kept', async () => {
@@ -88,12 +90,42 @@ describe('a repeated request', () => {
     expect((await executions.list('ann', sandboxId, { after: null, limit: 9 })).items).toHaveLength(1);
   });
 
+  test('keeps its command and its record if the first has failed only then', async () => {
+    const { world, executions, sandboxId } = await started();
+    const run = () => executions.run('ann', sandboxId, request(['tick'], { claim }));
+    const { promise: began, resolve } = Promise.withResolvers<string>();
+    const undoInsert = world.store.executions.undoInsert.bind(world.store.executions);
+    world.store.executions.undoInsert = async (id) => {
+      world.faults.calls.clear();
+      resolve((await run()).id);
+      return await undoInsert(id);
+    };
+    world.faults.calls.set('start', { error: noRoom });
+    expect(await codeOf(run())).toBe('runtime_unavailable');
+    expect(await executions.get('ann', sandboxId, await began)).toMatchObject({ status: 'running', begun: true });
+    expect((await run()).id).toBe(await began);
+    expect(world.ticks).toHaveLength(1);
+  });
+
+  test('leaves no command if the first fails, and so undoes the insert, while it starts the command', async () => {
+    const { world, executions, sandboxId } = await started();
+    const replace = world.store.executions.replace.bind(world.store.executions);
+    let id = '';
+    world.store.executions.replace = async (record) => {
+      ({ id } = record);
+      await world.store.executions.undoInsert(id);
+      return await replace(record);
+    };
+    expect(await codeOf(executions.run('ann', sandboxId, request(['tick'], { claim })))).toBe('execution_not_found');
+    expect(await codeOf(createMemoryRuntime(world.engine).executions.state(sandboxId, id))).toBe('execution_not_found');
+  });
+
   test('does not remove the command if the sandbox has no room to look for it', async () => {
     const { world, executions, sandboxId } = await started();
     const run = () => executions.run('ann', sandboxId, request(['tick'], { claim }));
     world.faults.calls.set('start', { error: unavailable, after: true });
     expect(await codeOf(run())).toBe('runtime_unavailable');
-    world.faults.calls.set('start', { error: new Failure('runtime_unavailable', { ...unavailable.context, reason: { code: 'process_limit_reached' } }) });
+    world.faults.calls.set('start', { error: noRoom });
     expect(await codeOf(run())).toBe('runtime_unavailable');
     world.faults.calls.clear();
     const { id } = await run();

@@ -57,6 +57,7 @@ export function createReferenceConversations(log: ReferenceEvents): Conversation
 
     undoInsert: (id) =>
       atOnce(() => {
+        if (records.get(id)?.version !== 1) return;
         forget(id);
         log.forgetConversation(id);
       }),
