@@ -13,7 +13,7 @@ import { takeStartStep } from './conversation-start-steps.ts';
 import { interruptTurn, takeWorkStep } from './conversation-work-steps.ts';
 import { keepBeforeEnd } from './kept-changes.ts';
 import { ConversationSandboxes } from './conversation-sandboxes.ts';
-import { permissionWithdrawal } from './turns/turn-changes.ts';
+import { permissionWithdrawal, withdrawMessageChange } from './turns/turn-changes.ts';
 import { Turns } from './turns/turns.ts';
 
 export interface ConversationReconcilerDeps extends ConversationDeps {
@@ -102,12 +102,14 @@ export class ConversationReconciler {
 
   /**
    * Asks the agent to stop the turn of the message, and writes this into the record, for a turn that continues later. If the turn does not
-   * run here, its open permission request is withdrawn.
+   * run here, its open permission request is withdrawn. If the message went back into the queue meanwhile, it is withdrawn.
    */
   async cancel(id: string, messageId: string, userId: string): Promise<void> {
     const runsHere = this.#turns.cancel(id, messageId, userId);
-    await changeConversation(this.#deps, id, ({ turn, permission }) => {
-      if (turn?.messageId !== messageId || turn.cancelled === true) return null;
+    await changeConversation(this.#deps, id, (conversation) => {
+      const { turn, permission } = conversation;
+      if (turn?.messageId !== messageId) return withdrawMessageChange(conversation, messageId, userId);
+      if (turn.cancelled === true) return null;
       const withdrawn = runsHere ? null : permissionWithdrawal(permission);
       const to = { ...withdrawn?.to, turn: { ...turn, cancelled: true, cancelledBy: userId } };
       return { actor: 'user', reason: null, ...withdrawn, to };

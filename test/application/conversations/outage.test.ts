@@ -126,6 +126,35 @@ test('a message goes to the next agent if its agent ends before it gets the mess
   expect(told(await w.log(), 'turn_ended').map(({ stopReason }) => stopReason)).toEqual(['interrupted', 'end_turn']);
 });
 
+test.each([
+  ['before that is written', true, ['cancelled']], ['while that is written', false, ['interrupted', 'cancelled']],
+] as const)('a message that goes back into the queue is not sent if it is cancelled %s', async (_, isBefore, stopReasons) => {
+  const { state, store: held } = heldDequeue();
+  const cancels: Promise<unknown>[] = [];
+  const store = (made: Store): Store => {
+    const outer = held(made);
+    const replace: typeof made.conversations.replace = async (...args) => {
+      if (state.isHeld && args[0].queue.length > 0 && cancels.length === 0) {
+        cancels.push(w.conversationReconciler.cancel(w.id, args[0].queue[0]!.messageId, 'me'));
+        if (isBefore) await cancels[0];
+      }
+      return await outer.conversations.replace(...args);
+    };
+    return { ...outer, conversations: { ...outer.conversations, replace } };
+  };
+  const w = await createReady({ store });
+  await w.conversations.send('me', w.id, said('go'));
+  await until(() => state.isHeld);
+  w.host.running[0]?.end(1);
+  await calm();
+  state.open();
+  await until(() => cancels.length === 1);
+  await cancels[0];
+  await w.rested();
+  expect(w.handed).toEqual([]);
+  expect(told(await w.log(), 'turn_ended').map(({ stopReason }) => stopReason)).toEqual(stopReasons);
+});
+
 test('a shutdown while the store fails once loses no message', async () => {
   const { state, store } = heldDequeue(1);
   const w = await createReady({ store });

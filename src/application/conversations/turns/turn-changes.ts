@@ -91,6 +91,23 @@ export function permissionWithdrawal(
   return { to: { permission: null, executionStatus: 'running' }, actor: 'skep', reason, events: withdrawalEvents(permission) };
 }
 
+/** Returns the change that takes the message out of the queue; null if it is not queued. Its turn ends before it begins. */
+export function withdrawMessageChange(
+  { queue, statusReason }: Conversation, messageId: string, userId: string,
+): ConversationChange | null {
+  const left = queue.filter((queued) => queued.messageId !== messageId);
+  if (left.length === queue.length) return null;
+  const isNoneWaiting = left.length === 0 && statusReason?.code === 'message_waiting';
+  return {
+    to: { queue: left, statusReason: isNoneWaiting ? null : statusReason },
+    actor: 'user',
+    userId,
+    reason: { code: 'message_withdrawn' },
+    // The record has no turn that could end.
+    events: [{ kind: 'turn_ended', data: { messageId, stopReason: 'cancelled' } }],
+  };
+}
+
 /** Returns the change with which the user archives a conversation. Its turn ends later, when the agent's last output is written. */
 export function archiveChange({ permission }: Conversation, when: ConversationChange['to'], reason: Reason | null): ConversationChange {
   const events: readonly EventBody[] = [...withdrawalEvents(permission), { kind: 'conversation_archived', data: {} }];

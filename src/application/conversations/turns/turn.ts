@@ -119,7 +119,7 @@ export class Turn {
       if (this.#stopped !== null || !canSend) return await this.#endUnsent();
     }
     const ended = await this.#work();
-    if (ended !== 'detached') await this.#end(ended);
+    if (ended !== 'detached') await this.#end((conversation) => endTurnChange(conversation, ended));
   }
 
   /** Writes the beginning of the turn. Returns false if something else comes next, or the sandbox does not run. */
@@ -231,20 +231,22 @@ export class Turn {
     // The microagents of the message were not sent.
     const { agent, turn, conversation: { microagents } } = this.#params;
     agent.releaseOutput();
-    if (this.#stopped?.by === 'user') {
-      const { userId } = this.#stopped;
-      return await this.#end({ stopReason: 'cancelled', reason: null, actor: 'user', userId }, () => ({ microagents }));
-    }
-    await this.#end({ stopReason: 'interrupted', reason: { code: 'message_requeued' }, actor: 'skep' }, ({ archivedAt, queue }) =>
-      archivedAt === null ? { queue: [turn, ...queue], executionStatus: 'idle', statusReason: null, microagents } : {},
-    );
+    await this.#end((conversation) => {
+      // The user can cancel it until this is written.
+      if (this.#stopped?.by === 'user') {
+        const { userId } = this.#stopped;
+        return endTurnChange(conversation, { stopReason: 'cancelled', reason: null, actor: 'user', userId }, { microagents });
+      }
+      const { archivedAt, queue } = conversation;
+      const requeued = { queue: [turn, ...queue], executionStatus: 'idle', statusReason: null, microagents } as const;
+      const ended: EndedTurn = { stopReason: 'interrupted', reason: { code: 'message_requeued' }, actor: 'skep' };
+      return endTurnChange(conversation, ended, archivedAt === null ? requeued : {});
+    });
   }
 
-  /** Writes the end. `also` returns what else changes in the record. */
-  async #end(ended: EndedTurn, also: (conversation: Conversation) => ConversationChange['to'] = () => ({})): Promise<void> {
-    await this.#change((conversation) =>
-      conversation.turn?.messageId === this.messageId ? endTurnChange(conversation, ended, also(conversation)) : null,
-    );
+  /** Writes the end. `end` returns the change of the latest record. */
+  async #end(end: (conversation: Conversation) => ConversationChange): Promise<void> {
+    await this.#change((conversation) => (conversation.turn?.messageId === this.messageId ? end(conversation) : null));
   }
 
   async #change(change: Change): Promise<Conversation | null> {
