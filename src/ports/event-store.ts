@@ -42,6 +42,9 @@ export interface EventStore {
    */
   subscribe(listener: (written: WrittenEvents) => void): () => void;
 
-  /** Deletes events before the time `before`, in milliseconds since the epoch, at most `limit`. Returns how many. */
+  /**
+   * Deletes events before the time `before`, in milliseconds since the epoch, oldest first, at most `limit`. Returns how many. Those of a
+   * conversation with a turn are left: the process that takes over the turn reads them.
+   */
   purge(before: number, limit: number): Promise<number>;
 }

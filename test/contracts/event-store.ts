@@ -4,7 +4,7 @@ import type { EventStore } from '../../src/ports/event-store.ts';
 import type { ContractCase } from './contract.ts';
 import { eventReadingCases } from './event-store-reading.ts';
 import { eventRecordCases } from './event-store-records.ts';
-import { eventOf, hostileTexts, someEvent, someTime } from './records.ts';
+import { eventOf, hostileTexts, nextVersion, someConversation, someEvent, someMessage, someTime } from './records.ts';
 import { closedCases, type Connections, race, storeCase, type StoreHarness, textsOf } from './store.ts';
 
 /** The contract of every `EventStore`, and of the stores that write events together with their records. */
@@ -182,6 +182,16 @@ function purgeCases(harness: StoreHarness): ContractCase[] {
       equal(await events.purge(5, 3), 1);
       equal(await events.purge(5, 3), 0);
       deepEqual(textsOf(await everything(events, 2)), ['0', '5']);
+    }),
+    storeCase(harness, 'purges no events of a conversation that has a turn', async ([{ conversations, events }]) => {
+      const working = someConversation('c', { turn: someMessage('m') });
+      await conversations.insert(working);
+      const placed = [{ conversationId: 'c' }, { conversationId: 'idle' }, { conversationId: null }];
+      await events.append(placed.map((where, n) => someEvent(`${n}`, { ...where, at: 1 })));
+      equal(await events.purge(5, 3), 2);
+      deepEqual(textsOf(await everything(events, 2)), ['0']);
+      await conversations.replace(nextVersion(working, { turn: null }));
+      equal(await events.purge(5, 3), 1);
     }),
     storeCase(harness, 'never reuses a sequence number, even after all events are purged', async ([{ events }], open) => {
       await events.append([someEvent('one'), someEvent('two')]);

@@ -64,9 +64,11 @@ export function createEventLog(db: Db): EventLog {
     purge: async (before, limit) => {
       const { numDeletedRows } = await db
         .deleteFrom('events')
-        .where('sequence', 'in', (eb) =>
-          eb.selectFrom('events').select('sequence').where('at', '<', before).orderBy('at').orderBy('sequence').limit(limit),
-        )
+        .where('sequence', 'in', (eb) => {
+          const working = eb.selectFrom('conversations').select('id').whereRef('id', '=', 'conversation_id').where('turn', 'is not', null);
+          const old = eb.selectFrom('events').select('sequence').where('at', '<', before);
+          return old.where((event) => event.not(event.exists(working))).orderBy('at').orderBy('sequence').limit(limit);
+        })
         .executeTakeFirstOrThrow();
       return Number(numDeletedRows);
     },

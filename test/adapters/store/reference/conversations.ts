@@ -15,6 +15,8 @@ export function createReferenceConversations(log: ReferenceEvents): Conversation
   const claims = new Claims();
   const all = (): Conversation[] => [...records.values()];
 
+  log.hasTurn = (id) => id !== null && (records.get(id)?.turn ?? null) !== null;
+
   function forget(id: string): void {
     records.delete(id);
     kept.delete(id);

@@ -7,6 +7,8 @@ import { atOnce } from './records.ts';
 export interface ReferenceEvents extends Omit<EventStore, 'subscribe'> {
   write(events: readonly EventDraft[]): void;
   forgetConversation(id: string, keeps?: readonly EventKind[]): void;
+  /** Returns true if the conversation has a turn. Its events are not purged. */
+  hasTurn: (conversationId: string | null) => boolean;
 }
 
 export function createReferenceEvents(): ReferenceEvents {
@@ -18,7 +20,8 @@ export function createReferenceEvents(): ReferenceEvents {
     for (const event of events) log.push({ ...event, sequence: (latest += 1) });
   }
 
-  return {
+  const events: ReferenceEvents = {
+    hasTurn: () => false,
     write,
     forgetConversation(id, keeps = []) {
       log = log.filter(({ conversationId, kind }) => conversationId !== id || keeps.includes(kind));
@@ -37,12 +40,14 @@ export function createReferenceEvents(): ReferenceEvents {
 
     purge: (before, limit) =>
       atOnce(() => {
-        const older = log.filter(({ at }) => at < before).toSorted((a, b) => a.at - b.at || a.sequence - b.sequence);
-        const forgotten = new Set(older.slice(0, limit));
+        const older = log.filter(({ at, conversationId }) => at < before && !events.hasTurn(conversationId));
+        const sorted = older.toSorted((a, b) => a.at - b.at || a.sequence - b.sequence);
+        const forgotten = new Set(sorted.slice(0, limit));
         log = log.filter((event) => !forgotten.has(event));
         return forgotten.size;
       }),
   };
+  return events;
 }
 
 function matcher({ ownerId, conversationId, sandboxId, kinds }: EventFilter): (event: Event) => boolean {
