@@ -79,7 +79,7 @@ describe('a conversation', () => {
     const { conversations, store } = world({ agent: {} });
     const { conversation: { id } } = await conversations.start('me', plain);
     await calm();
-    vi.spyOn(store.conversations, 'findClaim').mockImplementation(async () => {
+    vi.spyOn(store.sandboxes, 'find').mockImplementation(async () => {
       vi.spyOn(store.conversations, 'find').mockResolvedValue(null);
       return null;
     });
