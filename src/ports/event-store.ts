@@ -12,8 +12,9 @@ export interface EventFilter {
   readonly kinds?: readonly EventKind[];
 }
 
-/** The owners and conversations of written events, and the sandboxes of those that belong to no conversation. */
+/** The kinds, owners and conversations of written events, and the sandboxes of those that belong to no conversation. */
 export interface WrittenEvents {
+  readonly kinds: ReadonlySet<EventKind>;
   readonly ownerIds: ReadonlySet<string>;
   readonly conversationIds: ReadonlySet<string>;
   readonly sandboxIds: ReadonlySet<string>;

@@ -134,11 +134,11 @@ async function readWhileOthersWrite(connections: Connections): Promise<void> {
 
 function wakeCases(harness: StoreHarness): ContractCase[] {
   return [
-    storeCase(harness, 'notifies listeners after the events are readable, with their owners and conversations, and the sandboxes of those without one', async ([{ events }]) => {
+    storeCase(harness, 'notifies listeners after the events are readable, with their kinds, owners and conversations, and the sandboxes of those without one', async ([{ events }]) => {
       const woken: unknown[] = [];
       let readable: Promise<readonly Event[]> = Promise.resolve([]);
-      const end = events.subscribe(({ ownerIds, conversationIds, sandboxIds }) => {
-        woken.push([[...ownerIds], [...conversationIds], [...sandboxIds]]);
+      const end = events.subscribe(({ kinds, ownerIds, conversationIds, sandboxIds }) => {
+        woken.push([[...kinds], [...ownerIds], [...conversationIds], [...sandboxIds]]);
         readable = events.read({ ownerId: 'ann' }, 0, 10);
       });
       await events.append([
@@ -147,7 +147,7 @@ function wakeCases(harness: StoreHarness): ContractCase[] {
         someEvent('three', { ownerId: 'bob', conversationId: null, sandboxId: 'bobs' }),
       ]);
       await events.append([]);
-      deepEqual(woken, [[['ann', 'bob'], ['conversation-1', 'other'], ['bobs']]]);
+      deepEqual(woken, [[['message'], ['ann', 'bob'], ['conversation-1', 'other'], ['bobs']]]);
       deepEqual(textsOf(await readable), ['one', 'two']);
       end();
       end();

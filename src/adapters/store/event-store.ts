@@ -1,10 +1,10 @@
 import { type Selectable, sql } from 'kysely';
-import { type Event, eventActors, type EventDraft, eventKinds } from '../../domain/event.ts';
+import { type Event, eventActors, type EventDraft, type EventKind, eventKinds } from '../../domain/event.ts';
 import type { EventFilter, EventStore, WrittenEvents } from '../../ports/event-store.ts';
 import { eventDataSchemas } from '../shared/event-data-schemas.ts';
 import { Listeners } from '../shared/listeners.ts';
 import type { Database, Db } from './database.ts';
-import { enumReader, json, rowOf, rowReader } from './record-rows.ts';
+import { enumReader, json, rowOf, rowReader, withoutIndex } from './record-rows.ts';
 
 const readKind = enumReader(eventKinds);
 
@@ -87,12 +87,16 @@ function rangesOf(db: Db, { ownerId, conversationId, sandboxId, kinds }: EventFi
     ...(sandboxId === undefined ? [] : [all.where('sandbox_id', '=', sandboxId).where('conversation_id', 'is', null)]),
   ];
   const wanted = places.length === 0 ? [all] : places;
+  if (kinds === undefined) return wanted;
+  // A place of any owner has no index with kinds, and fewer events than a kind.
+  const column = ownerId === null && places.length > 0 ? withoutIndex<EventKind>('kind') : 'kind';
   // Removes repeated kinds: two ranges must not contain the same event.
-  return kinds === undefined ? wanted : wanted.flatMap((place) => Array.from(new Set(kinds), (kind) => place.where('kind', '=', kind)));
+  return wanted.flatMap((place) => Array.from(new Set(kinds), (kind) => place.where(column, '=', kind)));
 }
 
 function summaryOf(events: readonly EventDraft[]): WrittenEvents {
   return {
+    kinds: new Set(events.map(({ kind }) => kind)),
     ownerIds: new Set(events.map(({ ownerId }) => ownerId)),
     conversationIds: new Set(events.flatMap(({ conversationId }) => conversationId ?? [])),
     sandboxIds: new Set(events.flatMap(({ conversationId, sandboxId }) => (conversationId === null ? (sandboxId ?? []) : []))),

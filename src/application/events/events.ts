@@ -101,17 +101,18 @@ export async function* follow(
   signal: AbortSignal,
 ): AsyncGenerator<readonly Event[], void> {
   const { kinds, conversationId } = filter;
+  const read = withEnd(filter);
   let woken = Promise.withResolvers<void>();
   // Wakes after the present work of the event loop, so several writes in it cause one read.
   const wake = (): void => void setImmediate(woken.resolve);
   using ends = new DisposableStack();
-  ends.defer(eventStore.subscribe((written) => concerns(written, filter) && wake()));
+  ends.defer(eventStore.subscribe((written) => concerns(written, read) && wake()));
   ends.use(onAbort(signal, wake));
   let last = after;
   while (!signal.aborted) {
     // Events that are written during this read wake the next one.
     woken = Promise.withResolvers();
-    const events = await eventStore.read(withEnd(filter), last, batchSize);
+    const events = await eventStore.read(read, last, batchSize);
     if (signal.aborted) return;
     last = events.at(-1)?.sequence ?? last;
     const wanted = kinds === undefined ? events : events.filter(({ kind }) => kinds.includes(kind));
@@ -122,8 +123,10 @@ export async function* follow(
   }
 }
 
-/** Returns true if the written events may match the filter. A reader of one conversation is not woken for other conversations. */
-function concerns({ ownerIds, conversationIds, sandboxIds }: WrittenEvents, { ownerId, conversationId, sandboxId }: EventFilter): boolean {
+/** Returns true if the written events may match the filter. A reader is not woken for other conversations or other kinds only. */
+function concerns(written: WrittenEvents, { ownerId, conversationId, sandboxId, kinds }: EventFilter): boolean {
+  const { ownerIds, conversationIds, sandboxIds } = written;
+  if (kinds !== undefined && !kinds.some((kind) => written.kinds.has(kind))) return false;
   if (conversationId === undefined) return ownerId === null || ownerIds.has(ownerId);
   return conversationIds.has(conversationId) || (sandboxId !== undefined && sandboxIds.has(sandboxId));
 }

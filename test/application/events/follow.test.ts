@@ -67,6 +67,21 @@ test('a write is read only by followers of its owner, conversation or sandbox', 
   for (const { leave } of Object.values(followers)) leave();
 });
 
+test('a write is read only by followers of its kind, and by those that end with it', async () => {
+  const { write, followed } = log();
+  const moves = await followed({ ownerId: null, kinds: ['sandbox_moved'] });
+  const inConversation = await followed({ kinds: ['usage'] });
+  await write();
+  await calm();
+  expect([moves.seen.reads, inConversation.seen.reads]).toEqual([1, 1]);
+  await write(plan({ kind: 'sandbox_moved', data: { from: null, to: 'STARTING', pauseKind: null }, conversationId: null }));
+  await write(plan({ kind: 'conversation_deleted', data: {} }));
+  await calm();
+  expect(moves.seen).toMatchObject({ reads: 2, events: 1 });
+  expect(inConversation.seen).toMatchObject({ reads: 2, events: 0, hasEnded: true });
+  moves.leave();
+});
+
 test('a follower that has left reads no more, not even earlier writes', async () => {
   const { write, followed } = log();
   const [gone, there] = [await followed(), await followed()];

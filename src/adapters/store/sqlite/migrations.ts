@@ -248,4 +248,11 @@ export const migrations: readonly string[] = [
   UPDATE conversations SET ends_sandbox = 1 WHERE sandbox_id IN (SELECT sandbox_id FROM conversations WHERE starts_sandbox = 1)`,
   // Whose request an event is.
   'ALTER TABLE events ADD COLUMN user_id TEXT',
+  // Indexes for administrators, who read the records of all owners.
+  `
+  CREATE INDEX events_by_kind ON events (kind);
+  CREATE INDEX sandboxes_of_all ON sandboxes (created_at, id) WHERE deleted_at IS NULL;
+  CREATE INDEX conversations_of_all_by_creation ON conversations (created_at, id, updated_at, title_folded) WHERE deleted_at IS NULL;
+  CREATE INDEX conversations_of_all_by_update ON conversations (updated_at, id, created_at, title_folded) WHERE deleted_at IS NULL;
+  `,
 ];

@@ -120,6 +120,7 @@ describe('The query plan', () => {
     ],
     [{ ownerId: 'x', kinds: ['plan'] }, ['events_by_owner_and_kind (owner_id=? AND kind=?']],
     [{ ownerId: 'x', kinds: eventKinds }, eventKinds.map(() => 'events_by_owner_and_kind (owner_id=? AND kind=?')],
+    [{ ownerId: null, kinds: ['plan', 'usage'] }, ['plan', 'usage'].map(() => 'events_by_kind (kind=?')],
     [
       { ownerId: 'x', conversationId: 'x', sandboxId: 'x', kinds: ['plan', 'usage', 'plan'] },
       [
@@ -131,6 +132,11 @@ describe('The query plan', () => {
     const [plan = ''] = await plansOf(() => events.read(filter, 3, 9));
     const steps = plan.split('; ').filter((step) => /SEARCH|SCAN|B-TREE/.test(step));
     expect(steps).toEqual(ranges.map((range) => `SEARCH events USING INDEX ${range} AND rowid>?)`));
+  });
+
+  test('of events of a sandbox of any owner reads no other sandbox', async () => {
+    const [plan] = await plansOf(() => events.read({ ownerId: null, sandboxId: 'x', kinds: ['plan'] }, 3, 9));
+    expect(plan).toContain('events_by_sandbox (sandbox_id=?)');
   });
 
   test.each<[SandboxFilter, string]>([
@@ -145,6 +151,26 @@ describe('The query plan', () => {
     expect(await plansOf(() => sandboxes.search('x', filter, next))).toEqual([expect.stringContaining(range)]);
     expect(await plansOf(() => sandboxes.search('x', filter, page))).toEqual([expect.stringContaining(`${index})`)]);
     for (const plan of statements.map(planOf)) expect(plan).not.toContain('TEMP B-TREE');
+  });
+
+  test.each<SandboxFilter>([{}, { status: 'RUNNING' }, { specId: 'x' }, { metadata: { user: 'x' } }, { oldestFirst: true }])(
+    'of sandboxes of all owners with %j reads them in their order, from where the page starts',
+    async (filter) => {
+      const [first] = await plansOf(() => sandboxes.search(null, filter, page));
+      expect(first).toContain('SCAN sandboxes USING INDEX sandboxes_of_all');
+      const [later] = await plansOf(() => sandboxes.search(null, filter, next));
+      expect(later).toContain(`sandboxes_of_all ((created_at,id)${filter.oldestFirst === true ? '>' : '<'}(?,?))`);
+      for (const plan of [first, later]) expect(plan).not.toContain('TEMP B-TREE');
+    },
+  );
+
+  test.each(conversationSortOrders)('of conversations of all owners by %s reads them in their order, from where the page starts', async (order) => {
+    const [index, column] = order.startsWith('CREATED') ? ['creation', 'created_at'] : ['update', 'updated_at'];
+    const [first] = await plansOf(() => conversations.search(null, {}, order, page));
+    expect(first).toContain(`SCAN conversations USING INDEX conversations_of_all_by_${index}`);
+    const [later] = await plansOf(() => conversations.search(null, { titleContains: 'x' }, order, next));
+    expect(later).toContain(`conversations_of_all_by_${index} ((${column},id)${order.endsWith('DESC') ? '<' : '>'}(?,?))`);
+    for (const plan of [first, later]) expect(plan).not.toContain('TEMP B-TREE');
   });
 
   test.each(conversationSortOrders)('of conversations by %s starts in the index where the page or the time range starts', async (order) => {
