@@ -44,7 +44,7 @@ export function createEventLog(db: Db): EventLog {
   return {
     transaction,
 
-    append: (events) => transaction((_, writeEvents) => writeEvents(events)),
+    append: createAppend(transaction),
 
     read: async (filter, after, limit) => {
       const [first, ...others] = rangesOf(db, filter, after);
@@ -72,6 +72,49 @@ export function createEventLog(db: Db): EventLog {
         .executeTakeFirstOrThrow();
       return Number(numDeletedRows);
     },
+  };
+}
+
+interface SharedTransaction {
+  readonly appends: (readonly EventDraft[])[];
+  readonly lasts: Promise<readonly number[]>;
+  /** True if it was undone because one of several appends failed. */
+  mustSplit: boolean;
+}
+
+/** Appends that wait for the connection share one transaction: each commit waits for the disk. */
+function createAppend(transaction: EventLog['transaction']): EventStore['append'] {
+  let waiting: SharedTransaction | null = null;
+
+  function begin(): SharedTransaction {
+    const appends: SharedTransaction['appends'] = [];
+    const close = (): void => {
+      if (waiting === shared) waiting = null;
+    };
+    const lasts = transaction(async (_, writeEvents) => {
+      close();
+      try {
+        const written: number[] = [];
+        for (const events of appends) written.push(await writeEvents(events));
+        return written;
+      } catch (error) {
+        shared.mustSplit = appends.length > 1;
+        throw error;
+      }
+    }).finally(close);
+    const shared: SharedTransaction = { appends, lasts, mustSplit: false };
+    return shared;
+  }
+
+  return async (events) => {
+    const shared = (waiting ??= begin());
+    const index = shared.appends.push(events) - 1;
+    try {
+      return (await shared.lasts)[index] ?? 0;
+    } catch (error) {
+      if (!shared.mustSplit) throw error;
+      return await transaction((_, writeEvents) => writeEvents(events));
+    }
   };
 }
 
