@@ -9,7 +9,7 @@ import { type ExecutionHost, executionNotFound, type HostExecution } from './exe
 import { type ExecutionScript, scripts } from './execution-scripts.ts';
 import { dropped } from './output-buffer.ts';
 
-/** How often to check a sandbox that can't run a script because it is frozen. */
+/** How often to check at first a sandbox that can't run a script because it is frozen. */
 const frozenPollMs = 500;
 /** The pauses between two attempts in a sandbox that may end each one at once. */
 export const firstWaitMs = 50;
@@ -82,7 +82,7 @@ export class ExecutionReader {
       const result = await (wait ? runToEnd(signal) : withScriptTimeLimit(signal, runToEnd)).catch(nullIfNotRunning);
       if (result === null) {
         const found = await this.#readStateFromFiles(state, runId, signal);
-        if (wait && found.status === 'running') await this.#waitForChange(state, runId, signal);
+        if (wait && found.status === 'running') await this.#waitForChange(state, runId, longestWaitMs, signal);
         return found;
       }
       if (result.code === 4) throw executionNotFound(this.#executionId);
@@ -105,7 +105,7 @@ export class ExecutionReader {
         const { end, isOver } = yield* this.#readFiles(stream, at, signal);
         if (isOver || !follow || state === 'stopped') return;
         at = end;
-        await this.#waitForChange(state, runId, signal);
+        await this.#waitForChange(state, runId, frozenPollMs, signal);
       } else {
         const { end, isOver } = yield* this.#readFromScript(execution, stream, at, signal);
         if (isOver) return;
@@ -190,10 +190,13 @@ export class ExecutionReader {
     return stateOf(status, code === undefined ? null : Number(code), stdout.oldest, stdout.end, stderr.oldest, stderr.end);
   }
 
-  /** Waits until the sandbox has another state or run. Until then, nothing changes its files. */
-  async #waitForChange(state: string, runId: string, signal: AbortSignal): Promise<void> {
-    for (;;) {
-      await sleep(realTimers, frozenPollMs, signal);
+  /**
+   * Waits until the sandbox has another state or run. Until then, nothing changes its files. The wait for an end, which lasts as long as a
+   * sandbox is frozen, looks less and less often.
+   */
+  async #waitForChange(state: string, runId: string, longestMs: number, signal: AbortSignal): Promise<void> {
+    for (let waitMs = frozenPollMs; ; waitMs = Math.min(2 * waitMs, longestMs)) {
+      await sleep(realTimers, waitMs, signal);
       const now = await this.#observe();
       if (now.state !== state || now.runId !== runId || state === 'running') return;
     }

@@ -127,10 +127,14 @@ describe('A wait for the end of an execution', () => {
     await waiting;
   });
 
-  test('reads the files of a frozen sandbox once', async () => {
+  test('reads the files of a frozen sandbox once, and looks less and less often whether it is resumed', async () => {
     let reads = 0;
+    let looks = 0;
     const { executions } = createHost(hanging, {
-      observe: async () => ({ state: 'frozen', runId: 'run-1' }),
+      observe: async () => {
+        looks += 1;
+        return { state: 'frozen', runId: 'run-1' };
+      },
       run: () => Promise.reject(new Failure('sandbox_not_running', { id: 'sb', status: 'frozen' })),
       async *keptFiles() {
         reads += 1;
@@ -141,6 +145,7 @@ describe('A wait for the end of an execution', () => {
     const waiting = assert.rejects(executions.ended('sb', 'exec-1', left.signal), /left/);
     await vi.advanceTimersByTimeAsync(60_000);
     assert.equal(reads, 1);
+    assert.ok(looks > 12 && looks < 20, String(looks));
     left.abort(new Error('left'));
     await waiting;
   });
