@@ -48,6 +48,10 @@ export class MirrorStore {
   readonly #closing: AbortSignal;
   readonly #leases = new Set<MirrorLease>();
   readonly #pendingWork = new Set<Promise<void>>();
+  /** The sizes of mirrors by id, since their last use: to measure one takes a request to the disk for each of its files. */
+  readonly #sizes = new Map<string, Promise<number>>();
+  /** The removal of mirrors that has not begun yet. */
+  #nextEviction: Promise<void> | null = null;
 
   constructor(options: ResolvedOptions, mirrors: string, own: ProcessFolder, closing: AbortSignal) {
     this.work = createSemaphore(options.concurrency);
@@ -71,14 +75,20 @@ export class MirrorStore {
     return lease;
   }
 
-  /** Returns the mirrors on disk. The least recently used comes first. */
+  /** Returns the mirrors on disk. The least recently used comes first. What a checkout under way adds does not count yet. */
   async list(): Promise<readonly { readonly mirror: Mirror; readonly bytes: number; readonly usedAt: number }[]> {
     const mirrors = (await readdir(this.#mirrors)).map((id) => mirrorIn(this.#mirrors, id));
     const listed = mirrors.map(async (mirror) => {
       const used = await stat(mirror.used).catch(() => null);
-      return { mirror, bytes: await sizeOf(mirror.folder), usedAt: used?.mtimeMs ?? 0 };
+      return { mirror, bytes: await this.#sizeOf(mirror), usedAt: used?.mtimeMs ?? 0 };
     });
     return (await Promise.all(listed)).toSorted((a, b) => a.usedAt - b.usedAt);
+  }
+
+  #sizeOf({ id, folder }: Mirror): Promise<number> {
+    const size = this.#sizes.get(id) ?? sizeOf(folder);
+    this.#sizes.set(id, size);
+    return size;
   }
 
   /** Returns a new path. Its content is removed when this process ends, unless it is moved. */
@@ -119,7 +129,7 @@ export class MirrorStore {
       await this.#trimExports(mirror);
       if (this.#leasesOf(mirror).length > 0) return;
       await repack(createMirrorGit(this.#options.gitBinary, 'git'), mirror, this.#closing);
-    });
+    }).finally(() => this.#sizes.delete(mirror.id));
     await this.#evict();
   }
 
@@ -138,9 +148,10 @@ export class MirrorStore {
   }
 
   /** Removes unused mirrors, the least recently used first, until the rest fits. */
-  async #evict(): Promise<void> {
+  #evict(): Promise<void> {
     // No mirror has an empty id.
-    await this.mutex.runExclusive('', async () => {
+    return this.#nextEviction ??= this.mutex.runExclusive('', async () => {
+      this.#nextEviction = null;
       const mirrors = await this.list();
       let total = mirrors.reduce((sum, { bytes }) => sum + bytes, 0);
       for (const { mirror, bytes } of mirrors) {
@@ -149,6 +160,7 @@ export class MirrorStore {
           // A checkout that comes meanwhile waits until the mirror is removed, and makes it again.
           if (this.#leasesOf(mirror).length > 0) return;
           await this.discard(mirror.folder);
+          this.#sizes.delete(mirror.id);
           total -= bytes;
         });
       }

@@ -2,8 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
-import { sizeOf } from '../../../../src/adapters/repository-checkouts/git-mirror/mirror-store.ts';
+import { describe, expect, test, vi } from 'vitest';
+import { mirrorId } from '../../../../src/adapters/repository-checkouts/git-mirror/mirror-folder.ts';
+import { openMirrorStore, sizeOf } from '../../../../src/adapters/repository-checkouts/git-mirror/mirror-store.ts';
 import { neverAborts } from '../../../../src/ports/abort-signals.ts';
 import { git } from '../../../contracts/git-repository.ts';
 import { executeIn } from '../../../contracts/work-tree.ts';
@@ -87,6 +88,31 @@ describe('The disk space of mirrors', () => {
     await Promise.all([held.archive.cancel(), again.archive.cancel()]);
     await until(() => mirrors(scene), (count) => count <= 2);
     expect((await mirror.check()).detail).toMatch(/repositor(?:y|ies) kept/u);
+  });
+
+  test('is measured at the first look, and again only after a use', async () => {
+    const scene = await createScene();
+    const mirror = scene.mirror();
+    const kept = async () => (await mirror.check()).detail?.match(/\d+ repositor.*? kept, \d+/u)?.[0];
+    const folder = join(scene.root, 'mirrors', mirrorId('github', 'acme/shop'));
+    await mkdir(folder, { recursive: true });
+    await writeFile(join(folder, 'first'), randomBytes(2 ** 19));
+    expect(await kept()).toBe('1 repository kept, 1');
+    await writeFile(join(folder, 'second'), randomBytes(2 ** 21));
+    expect(await kept()).toBe('1 repository kept, 1');
+    await open(mirror, scene.request);
+    await until(kept, (detail) => detail === '1 repository kept, 3');
+  });
+
+  test('is compared with the limit at most twice for uses that end together', async () => {
+    const root = await temporaryFolder();
+    const [limits, times] = [{ limitBytes: 1, maxFiles: 1, maxWorkTreeBytes: 1, maxSnapshotBytes: 1 }, { timeoutMs: 1, answerMs: 1, snapshotTimeoutMs: 1 }];
+    const store = await openMirrorStore({ root, ...limits, ...times, concurrency: 1, gitBinary: 'git' }, neverAborts);
+    const list = vi.spyOn(store, 'list');
+    for (let use = 0; use < 10; use += 1) store.evictLater();
+    await store.close();
+    expect(list.mock.calls.length).toBeGreaterThan(0);
+    expect(list.mock.calls.length).toBeLessThanOrEqual(2);
   });
 
   test('is too small for a repository larger than its share, which is refused and removed', async () => {
