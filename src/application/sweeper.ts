@@ -10,6 +10,7 @@ import type { IdleForecast } from './sandboxes/idle-forecast.ts';
 import type { Quarantine } from './sandboxes/quarantine.ts';
 import type { SandboxReconciler } from './sandboxes/sandbox-reconciler.ts';
 import type { SandboxPool } from './sandboxes/sandbox-pool.ts';
+import { purgeInBatches } from './purge-in-batches.ts';
 import { scanRecords } from './scan-records.ts';
 import { answerOrNull } from './timers.ts';
 
@@ -83,9 +84,9 @@ export class Sweeper {
     await executionReconciler.sweep();
     if (orphans !== null) await quarantine.sweep(orphans, signal);
     const removedBefore = clock.now() - this.#deps.rememberDeletedMs;
-    await store.conversations.purge(removedBefore);
-    await store.executions.purge(removedBefore);
-    await store.sandboxes.purge(removedBefore);
+    for (const records of [store.conversations, store.executions, store.sandboxes]) {
+      await purgeInBatches(signal, () => records.purge(removedBefore));
+    }
     await events.purge();
   }
 

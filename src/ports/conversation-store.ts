@@ -92,6 +92,6 @@ export interface ConversationStore {
   /** Returns the kept changes of the conversation; null if there are none. */
   findKeptChanges(id: string): Promise<KeptChanges | null>;
 
-  /** Deletes the records that were removed before the time, with their kept changes and their events. Changes of status are kept. */
-  purge(removedBefore: number): Promise<void>;
+  /** Like `SandboxStore.purge`, with the kept changes and the events of the records. Changes of status are kept. */
+  purge(removedBefore: number): Promise<boolean>;
 }

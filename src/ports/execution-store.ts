@@ -42,6 +42,6 @@ export interface ExecutionStore {
   /** Like `SandboxStore.scan`, for the executions that are unsettled (`isExecutionUnsettled`). */
   scanUnsettled(afterId: string | null, limit: number): Promise<readonly ExecutionRecord[]>;
 
-  /** Deletes the records that were removed before the time, in milliseconds since the epoch, with their claims. */
-  purge(removedBefore: number): Promise<void>;
+  /** Like `SandboxStore.purge`, with the claims of the records. */
+  purge(removedBefore: number): Promise<boolean>;
 }

@@ -92,6 +92,9 @@ export interface SandboxStore {
   /** Returns every record that is not removed or damaged, ordered by id, after the given id. Fewer than `limit` only at the end. */
   scan(afterId: string | null, limit: number): Promise<readonly Sandbox[]>;
 
-  /** Deletes the records that were removed before the time, in milliseconds since the epoch. */
-  purge(removedBefore: number): Promise<void>;
+  /**
+   * Deletes a bounded number of the records that were removed before the time, in milliseconds since the epoch. Returns true if more may be
+   * left.
+   */
+  purge(removedBefore: number): Promise<boolean>;
 }

@@ -2,7 +2,7 @@ import { deepEqual, equal } from 'node:assert/strict';
 import type { KeptChanges } from '../../src/domain/change.ts';
 import type { ContractCase } from './contract.ts';
 import { eventOf, someConversation, someTime } from './records.ts';
-import { storeCase, type StoreHarness } from './store.ts';
+import { purgeAll, storeCase, type StoreHarness } from './store.ts';
 
 export const someChanges: KeptChanges = {
   keptAt: someTime,
@@ -36,7 +36,7 @@ export function conversationChangeCases(harness: StoreHarness): ContractCase[] {
       await conversations.keepChanges('two', bare, [eventOf('work_tree_changed', { files: 1, linesAdded: 2, linesRemoved: 3 })]);
       deepEqual(plain(await conversations.findKeptChanges('two')), bare);
       deepEqual((await events.read({ ownerId: 'ann' }, 0, 9)).map(({ kind }) => kind), ['work_tree_changed']);
-      await conversations.purge(someTime + 1);
+      await purgeAll(conversations, someTime + 1);
       deepEqual([await conversations.findKeptChanges('one'), plain(await conversations.findKeptChanges('two'))], [null, bare]);
     }),
   ];

@@ -8,7 +8,7 @@ import { conversationChangeCases, someChanges } from './conversation-store-chang
 import { conversationClaimCases } from './conversation-store-claims.ts';
 import { conversationSearchCases } from './conversation-store-search.ts';
 import { hostileTexts, nextVersion, someConversation, someMessage, someSandbox, someTime } from './records.ts';
-import { closedCases, idsOf, race, storeCase, type StoreHarness } from './store.ts';
+import { closedCases, idsOf, purgeAll, race, storeCase, type StoreHarness } from './store.ts';
 
 const claim = { ownerId: 'ann', key: 'key-1', fingerprint: 'request-1' };
 
@@ -243,7 +243,7 @@ function sweepCases(harness: StoreHarness): ContractCase[] {
       await conversations.insert(someConversation('deleted', { deletedAt: someTime }));
       await conversations.insert(someConversation('at', { deletedAt: 1, removedAt: someTime }));
       await conversations.insert(someConversation('before', { deletedAt: 1, removedAt: someTime - 1 }), claim);
-      await conversations.purge(someTime);
+      await purgeAll(conversations, someTime);
       for (const id of ['kept', 'deleted', 'at']) equal((await conversations.find(id))?.id, id);
       equal(await conversations.find('before'), null);
       deepEqual(await conversations.insert(someConversation('new'), { ...claim, fingerprint: 'other' }), { kind: 'inserted' });

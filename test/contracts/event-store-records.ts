@@ -3,7 +3,7 @@ import { unlimited } from '../../src/domain/admission-limits.ts';
 import type { Store } from '../../src/ports/store.ts';
 import type { ContractCase } from './contract.ts';
 import { eventOf, nextVersion, someConversation, someEvent, somePooled, someSandbox } from './records.ts';
-import { race, storeCase, type StoreHarness, textsOf } from './store.ts';
+import { purgeAll, race, storeCase, type StoreHarness, textsOf } from './store.ts';
 
 const noRoom = { ...unlimited, running: 0 };
 const claim = { ownerId: 'ann', key: 'key-1', fingerprint: 'request-1' };
@@ -95,8 +95,8 @@ export function eventRecordCases(harness: StoreHarness): ContractCase[] {
       await store.sandboxes.insert(someSandbox('two', removed), unlimited, undefined, note('two'));
       // More than are deleted at once.
       await store.events.append(Array.from({ length: 2500 }, () => note('one')).flat());
-      await store.conversations.purge(2);
-      await store.sandboxes.purge(2);
+      await purgeAll(store.conversations, 2);
+      await purgeAll(store.sandboxes, 2);
       const kept = await store.events.read({ ownerId: 'ann' }, 0, 5000);
       deepEqual(kept.map(({ kind, conversationId }) => [kind, conversationId]), [
         ['conversation_deleted', 'one'], ['message', 'other'], ['message', 'two'],

@@ -3,7 +3,7 @@ import { type ExecutionRecord, loseExecution, newExecution, observeExecution } f
 import { unlimited } from '../../src/domain/admission-limits.ts';
 import type { ContractCase } from './contract.ts';
 import { hostileTexts, nextVersion, someSandbox, someTime } from './records.ts';
-import { allPages, closedCases, idsOf, race, storeCase, type StoreHarness } from './store.ts';
+import { allPages, closedCases, idsOf, purgeAll, race, storeCase, type StoreHarness } from './store.ts';
 
 const none = { executionsPerSandbox: null };
 const claim = { ownerId: 'ann', key: 'key-1', fingerprint: 'request-1' };
@@ -158,17 +158,17 @@ function listingCases(harness: StoreHarness): ContractCase[] {
       const old = (id: string): ExecutionRecord => someExecution(id, { deletedAt: 1, removedAt: 5 });
       await executions.insert(old('old'), none, claim);
       await executions.insert(old('later'), none);
-      await executions.purge(5);
+      await purgeAll(executions, 5);
       equal((await executions.find('old')) !== null, true);
       await executions.replace({ ...old('later'), removedAt: 9, version: 2 });
-      await executions.purge(6);
+      await purgeAll(executions, 6);
       equal(await executions.find('old'), null);
       equal(await executions.findClaim(claim), null);
       equal((await executions.find('later')) !== null, true);
 
       await sandboxes.insert(someSandbox('sb-gone', { deletedAt: 1, removedAt: 2 }), unlimited);
       await executions.insert(someExecution('in-gone', { sandboxId: 'sb-gone' }), none, claim);
-      await sandboxes.purge(3);
+      await purgeAll(sandboxes, 3);
       equal(await executions.find('in-gone'), null);
       equal(await executions.findClaim(claim), null);
       equal((await executions.find('later')) !== null, true);

@@ -5,7 +5,7 @@ import { runningStatuses } from '../../src/domain/sandbox-lifecycle.ts';
 import { type Sandbox, sandboxStatuses } from '../../src/domain/sandbox.ts';
 import type { ContractCase } from './contract.ts';
 import { nextVersion, someConversation, someSandbox, someTime } from './records.ts';
-import { race, storeCase, type StoreHarness } from './store.ts';
+import { purgeAll, race, storeCase, type StoreHarness } from './store.ts';
 
 const claim = { ownerId: 'ann', key: 'key-1', fingerprint: 'request-1' };
 
@@ -178,9 +178,9 @@ function claimCases(harness: StoreHarness): ContractCase[] {
     }),
     storeCase(harness, 'purges an idempotency key together with its record', async ([{ sandboxes }]) => {
       await sandboxes.insert(someSandbox('one', { deletedAt: someTime, removedAt: someTime }), unlimited, claim);
-      await sandboxes.purge(someTime);
+      await purgeAll(sandboxes, someTime);
       deepEqual(await sandboxes.insert(someSandbox('two'), unlimited, claim), { kind: 'repeated', id: 'one' });
-      await sandboxes.purge(someTime + 1);
+      await purgeAll(sandboxes, someTime + 1);
       deepEqual(await sandboxes.insert(someSandbox('two'), unlimited, { ...claim, fingerprint: 'other' }), { kind: 'inserted' });
     }),
   ];

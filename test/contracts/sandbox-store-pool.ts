@@ -3,7 +3,7 @@ import { unlimited } from '../../src/domain/admission-limits.ts';
 import { sandboxStatuses } from '../../src/domain/sandbox.ts';
 import type { ContractCase } from './contract.ts';
 import { nextVersion, somePooled, someSandbox, someTime } from './records.ts';
-import { idsOf, race, storeCase, type StoreHarness } from './store.ts';
+import { idsOf, purgeAll, race, storeCase, type StoreHarness } from './store.ts';
 
 const claim = { ownerId: 'ann', key: 'key-1', fingerprint: 'request-1' };
 const handed = someSandbox('one', { instanceId: 'p', status: 'RUNNING' });
@@ -125,7 +125,7 @@ function apartCases(harness: StoreHarness): ContractCase[] {
       deepEqual(await sandboxes.findByInstance('i'), sandbox);
       await sandboxes.replace(nextVersion(sandbox, { removedAt: someTime }));
       equal((await sandboxes.findByInstance('i'))?.removedAt, someTime);
-      await sandboxes.purge(someTime + 1);
+      await purgeAll(sandboxes, someTime + 1);
       equal(await sandboxes.findByInstance('i'), null);
     }),
   ];

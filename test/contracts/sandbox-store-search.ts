@@ -4,7 +4,7 @@ import { type Sandbox, sandboxStatuses } from '../../src/domain/sandbox.ts';
 import type { SandboxStore } from '../../src/ports/sandbox-store.ts';
 import type { ContractCase } from './contract.ts';
 import { nextVersion, somePooled, someSandbox, someSpec, someTime } from './records.ts';
-import { allPages, idsOf, numbers, storeCase, type StoreHarness } from './store.ts';
+import { allPages, idsOf, numbers, purgeAll, storeCase, type StoreHarness } from './store.ts';
 
 
 /** Searches: pages, filters, the sweep and the purge. */
@@ -215,13 +215,13 @@ function sweepCases(harness: StoreHarness): ContractCase[] {
         someSandbox('at', { deletedAt: someTime - 9, removedAt: someTime }),
         someSandbox('before', { deletedAt: someTime - 9, removedAt: someTime - 1 }),
       ]);
-      await sandboxes.purge(someTime);
+      await purgeAll(sandboxes, someTime);
       deepEqual(idsOf(await sandboxes.findMany(['kept', 'deleted', 'at', 'before'])).toSorted(), ['at', 'deleted', 'kept']);
     }),
     storeCase(harness, 'purges 450 records at once', async ([{ sandboxes }]) => {
       const rows = Array.from({ length: 450 }, (_, n) => someSandbox(`s${n}`, { deletedAt: someTime, removedAt: someTime }));
       await fill(sandboxes, [...rows, someSandbox('kept')]);
-      await sandboxes.purge(someTime + 1);
+      await purgeAll(sandboxes, someTime + 1);
       equal(await sandboxes.find('s0'), null);
       equal(await sandboxes.find('s449'), null);
       deepEqual(idsOf(await sandboxes.scan(null, 100)), ['kept']);

@@ -54,6 +54,11 @@ export function storeContract(harness: StoreHarness): ContractCase[] {
   ];
 }
 
+/** Purges until nothing is left. */
+export async function purgeAll(records: { purge(before: number): Promise<boolean> }, before: number): Promise<void> {
+  while (await records.purge(before));
+}
+
 export function storeCase(
   harness: StoreHarness,
   name: string,

@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
 import { statusChangeKinds } from '../../domain/event.ts';
 import type { ClaimRow, Db } from './database.ts';
 import { tables } from './idempotency-claims.ts';
@@ -21,21 +20,19 @@ const batchSize = 200;
 const eventBatchSize = 2000;
 
 /**
- * Deletes records that were removed before the time, with idempotency keys, executions and the content of conversations, in batches that do
- * not block other calls.
+ * Deletes some records that were removed before the time, with idempotency keys, executions and the content of conversations: a batch that
+ * does not block other calls. Returns true if more may be left.
  */
-export async function purgeRecords(db: Db, kind: ClaimRow['kind'], removedBefore: number): Promise<void> {
-  const purgeBatch = (): Promise<number> =>
-    db.transaction().execute(async (trx) => {
-      const rows = await trx.selectFrom(tables[kind]).select('id').where('removed_at', '<', removedBefore).limit(batchSize).execute();
-      if (rows.length === 0) return 0;
-      const ids = rows.map(({ id }) => id);
-      if (kind === 'conversation' && (await purgeContentOf(trx, ids))) return batchSize;
-      if (kind === 'sandbox') await purgeExecutionsIn(trx, ids);
-      await deleteRecords(trx, kind, ids);
-      return rows.length;
-    });
-  while ((await purgeBatch()) === batchSize) await setImmediate();
+export function purgeRecords(db: Db, kind: ClaimRow['kind'], removedBefore: number): Promise<boolean> {
+  return db.transaction().execute(async (trx) => {
+    const rows = await trx.selectFrom(tables[kind]).select('id').where('removed_at', '<', removedBefore).limit(batchSize).execute();
+    if (rows.length === 0) return false;
+    const ids = rows.map(({ id }) => id);
+    if (kind === 'conversation' && (await purgeContentOf(trx, ids))) return true;
+    if (kind === 'sandbox') await purgeExecutionsIn(trx, ids);
+    await deleteRecords(trx, kind, ids);
+    return rows.length === batchSize;
+  });
 }
 
 /** Deletes some events of the conversations, but keeps their changes of status. Returns false if none was left. */

@@ -6,6 +6,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { EventFilter, EventStore, WrittenEvents } from '../../ports/event-store.ts';
 import type { CoreDeps } from '../use-cases.ts';
 import { getVisibleConversation } from '../conversations/conversation-records.ts';
+import { purgeInBatches } from '../purge-in-batches.ts';
 import { waitAtMost } from '../timers.ts';
 
 /** How long events are kept, if nothing else is configured: 30 days. */
@@ -28,7 +29,6 @@ export interface EventsWanted {
 export type EventPage = Page<Event, number>;
 
 const purgeBatchSize = 1000;
-const purgeBatches = 20;
 
 /** The use cases of the event log. Events outside the scope of the caller are left out. */
 export class Events {
@@ -71,9 +71,8 @@ export class Events {
   /** Deletes a bounded number of events that are older than `keepForMs`. Must be called from time to time. */
   async purge(): Promise<void> {
     const { store, clock, keepForMs } = this.#deps;
-    for (let batches = 0; batches < purgeBatches && !this.#closing.signal.aborted; batches += 1) {
-      if ((await store.events.purge(clock.now() - keepForMs, purgeBatchSize)) < purgeBatchSize) return;
-    }
+    const before = clock.now() - keepForMs;
+    await purgeInBatches(this.#closing.signal, async () => (await store.events.purge(before, purgeBatchSize)) === purgeBatchSize);
   }
 
   /** Ends every follower. Idempotent. */

@@ -111,6 +111,7 @@ export function createReferenceConversations(log: ReferenceEvents): Conversation
           log.forgetConversation(id, statusChangeKinds);
           forget(id);
         }
+        return false;
       }),
   };
 }

@@ -161,6 +161,7 @@ export function createReferenceSandboxes(log: ReferenceEvents): SandboxStore {
     purge: (removedBefore) =>
       atOnce(() => {
         for (const { id, removedAt } of all()) if (removedAt !== null && removedAt < removedBefore) forget(id);
+        return false;
       }),
   };
 }

@@ -6,6 +6,7 @@ import { sandboxStatuses } from '../../../../src/domain/sandbox.ts';
 import type { ConversationFilter } from '../../../../src/ports/conversation-store.ts';
 import type { EventFilter } from '../../../../src/ports/event-store.ts';
 import { eventOf, someConversation, someEvent, someMessage, somePooled, someSandbox, someSpec } from '../../../contracts/records.ts';
+import { purgeAll } from '../../../contracts/store.ts';
 import { createReferenceStore, type ReferenceStore } from '../reference/store.ts';
 import { sqliteHarness } from './harness.ts';
 
@@ -125,7 +126,7 @@ const call: fc.Arbitrary<Call> = fc.oneof(
     .map(([who, status, specId, oldestFirst, where]): Call => (s) =>
       s.sandboxes.search(who, { ...(status !== null && { status }), ...(specId !== null && { specId }), oldestFirst }, where)),
   fc.tuple(perhaps(few('s')), fc.integer({ min: 1, max: 4 })).map(([after, limit]): Call => (s) => s.sandboxes.scan(after, limit)),
-  time.map((before): Call => (s) => s.sandboxes.purge(before)),
+  time.map((before): Call => (s) => purgeAll(s.sandboxes, before)),
   fc
     .tuple(conversation, fc.option(claim, { nil: undefined }), events)
     .map(([one, made, told]): Call => (s) => s.conversations.insert(one, made, told)),
@@ -138,7 +139,7 @@ const call: fc.Arbitrary<Call> = fc.oneof(
     .tuple(owner, filter, fc.constantFrom(...conversationSortOrders), page)
     .map(([who, which, order, where]): Call => (s) => s.conversations.search(who, which, order, where)),
   perhaps(few('s')).map((after): Call => (s) => s.conversations.scanUnsettled(after, 3)),
-  time.map((before): Call => (s) => s.conversations.purge(before)),
+  time.map((before): Call => (s) => purgeAll(s.conversations, before)),
   { weight: 3, arbitrary: events.map((told): Call => (s) => s.events.append(told)) },
   { weight: 3, arbitrary: readEvents },
   fc.tuple(time, fc.integer({ min: 1, max: 3 })).map(([before, limit]): Call => (s) => s.events.purge(before, limit)),
