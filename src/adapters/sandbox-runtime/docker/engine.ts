@@ -185,6 +185,19 @@ export async function* linesOf(response: IncomingMessage): AsyncGenerator<string
   if (rest !== '') yield rest;
 }
 
+/** The part of dockerode that makes a request. */
+interface Modem {
+  dial(request: object, done: (error: unknown, response: unknown) => void): void;
+}
+
+/** Makes a request that no method of dockerode can make. */
+export function dial(docker: Docker, request: object): Promise<unknown> {
+  const modem: Modem = docker.modem;
+  return new Promise((resolve, reject) => {
+    modem.dial(request, (error, response) => (error === null ? resolve(response) : reject(error)));
+  });
+}
+
 /** Adds the signal that ends a call. dockerode accepts it, but its types do not declare it. */
 export function withSignal<T>(options: T, abortSignal: AbortSignal): T & { readonly abortSignal: AbortSignal } {
   return { ...options, abortSignal };

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { LogRequest } from '../../../ports/sandbox-runtime.ts';
 import { streamOf } from '../../shared/node-streams.ts';
-import { type Engine, findContainer, streamed, unavailable, whyUnreachable } from './engine.ts';
+import { dial, type Engine, findContainer, streamed, unavailable, whyUnreachable } from './engine.ts';
 import { createFrameReader } from './stream-frames.ts';
 
 /** Reads the log of a sandbox's container. The engine keeps it in entries: each is a line, or a part of a long line. */
@@ -52,15 +52,10 @@ async function findTail(engine: Engine, containerId: string, bytes: number, sign
   return found < bytes ? wholeLog : { entries, skipBytes: found - bytes };
 }
 
-/** The part of dockerode that opens a request. Its own `logs` reads the whole log into memory unless `follow` is set. */
-interface Modem {
-  dial(options: object, done: (error: unknown, response: unknown) => void): void;
-}
-
+/** Dockerode's own `logs` reads the whole log into memory unless `follow` is set. */
 async function openLog(
   { docker, call }: Engine, containerId: string, entries: number | 'all', follow: boolean, signal: AbortSignal,
 ): Promise<unknown> {
-  const modem: Modem = docker.modem;
   const request = (abortSignal: AbortSignal) => ({
     path: `/containers/${containerId}/logs?`,
     method: 'GET',
@@ -69,9 +64,7 @@ async function openLog(
     options: { stdout: true, stderr: true, follow, tail: String(entries) },
     abortSignal,
   });
-  return await call((abortSignal) => new Promise<unknown>((resolve, reject) => {
-    modem.dial(request(abortSignal), (error, result) => (error === null ? resolve(result) : reject(error)));
-  }), { signal });
+  return await call((abortSignal) => dial(docker, request(abortSignal)), { signal });
 }
 
 /** Yields the content of the entries, without the first bytes of the first entry. */

@@ -5,7 +5,7 @@ import { explained, type Reason } from '../../../domain/reason.ts';
 import { absentSandbox, type ObservedSandbox, type ObservedState } from '../../../domain/sandbox.ts';
 import { type SandboxUsage, unknownUsage } from '../../../ports/sandbox-runtime.ts';
 import { parseJson } from '../../shared/json.ts';
-import { type Engine, reasonOfStartError, unlessMissing, withSignal } from './engine.ts';
+import { dial, type Engine, reasonOfStartError, unlessMissing, withSignal } from './engine.ts';
 import { endCause, type RunEvents } from './exit-causes.ts';
 import { containerName, isOwn, labels } from './labels.ts';
 import type { SandboxWatch } from './sandbox-watch.ts';
@@ -97,8 +97,11 @@ export class Observer {
   }
 
   async #volumeBytes(id: string): Promise<number> {
-    const { docker, call } = this.#engine;
-    const { Volumes } = DiskUsage.parse(await call(() => docker.df()));
+    const { docker, call, closed } = this.#engine;
+    // Only volumes: an engine also measures all containers, images and its build cache. One that does not know the type does so anyway.
+    const request = { path: '/system/df?', options: { type: 'volume' }, method: 'GET', statusCodes: { 200: true, 500: 'server error' } };
+    const usage = await call((abortSignal) => dial(docker, withSignal(request, abortSignal)), { signal: closed });
+    const { Volumes } = DiskUsage.parse(usage);
     const own = (Volumes ?? []).filter(({ Labels }) => Labels?.[labels.partOf] === id);
     return own.reduce((bytes, { UsageData }) => bytes + Math.max(0, UsageData?.Size ?? 0), 0);
   }

@@ -5,6 +5,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
+import { labels } from '../../../../src/adapters/sandbox-runtime/docker/labels.ts';
 import { createDockerRuntime, type DockerRuntimeOptions } from '../../../../src/adapters/sandbox-runtime/docker/index.ts';
 import { neverAborts } from '../../../../src/ports/abort-signals.ts';
 import { type SandboxRuntime, unknownUsage } from '../../../../src/ports/sandbox-runtime.ts';
@@ -133,6 +134,19 @@ test('reports a log whose connection breaks while its end is sought, and knows n
   });
   await expect(runtime.logs('a', { tailBytes: 10 }, neverAborts)).rejects.toMatchObject({ code: 'runtime_unavailable' });
   expect(await runtime.usage('a')).toEqual(unknownUsage);
+});
+
+test('asks only for the volumes, to measure a sandbox with a read-only root', async () => {
+  const asked: string[] = [];
+  const host = await serve((request, response) => {
+    const path = request.url ?? '';
+    if (!path.includes('/system/df')) return json(200, { ...running, HostConfig: { ReadonlyRootfs: true }, SizeRw: 5 })(request, response);
+    asked.push(path);
+    const volumes = ['a', 'b'].map((id) => ({ Labels: { [labels.partOf]: id }, UsageData: { Size: 70 } }));
+    return json(200, { Volumes: volumes })(request, response);
+  });
+  expect((await open({ host }).usage('a')).diskBytes).toBe(75);
+  expect(asked).toEqual([expect.stringMatching(/\/system\/df\?type=volume$/)]);
 });
 
 test('reports that the firewall rules could not be made', async () => {
