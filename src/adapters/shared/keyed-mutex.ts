@@ -9,7 +9,8 @@ export class KeyedMutex {
   async runExclusive<T>(key: string, task: () => Promise<T>, signal: AbortSignal = neverAborts): Promise<T> {
     const earlier = this.#last.get(key) ?? Promise.resolve();
     const result = raceSignal(earlier, signal).then(task);
-    const over = Promise.allSettled([earlier, result]);
+    // Without a value: each would hold the results of all earlier tasks.
+    const over = Promise.allSettled([earlier, result]).then(() => undefined);
     this.#last.set(key, over);
     try {
       return await result;
