@@ -212,7 +212,8 @@ export async function nothingRecorded(events: EventStore): Promise<RecordedTurn>
   return { written: 0, permissions: new Map(), lastSequence: await events.latest() };
 }
 
-const pageSize = 1000;
+/** An event can have 64 KiB, and many turns may be taken over at once. */
+const pageSize = 100;
 
 /** Reads the part of the turn that an earlier process wrote into the log. */
 export async function readRecordedTurn(
