@@ -14,7 +14,7 @@ const closed = '-'.repeat(36);
  * - `store_lost`: the deployment has been used, but its database is gone.
  */
 export interface StoreWarning {
-  readonly code: 'log_lost' | 'store_lost';
+  readonly code: 'log_lost' | 'store_lost' | 'upgrading';
   readonly dataDir: string;
 }
 

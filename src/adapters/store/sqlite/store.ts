@@ -98,7 +98,8 @@ export async function inspectSqlite(dataDir: string, { warn, deploymentId }: Ins
 function openExclusive(folder: DataFolder, options: SqliteStoreOptions): Store {
   using opened = new DisposableStack();
   const lock = opened.use(lockFolder(folder));
-  examineFolder(folder, options.warn);
+  const schema = examineFolder(folder, options.warn);
+  if (schema > 0 && schema < migrations.length) options.warn?.({ code: 'upgrading', dataDir: folder.path });
   const database = opened.use(openAndMigrate(folder));
   withRefusals(folder, () => {
     if (options.deploymentId !== undefined) claimForDeployment(folder, database, options.deploymentId);

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createListingCache } from '../../../../src/adapters/store/listing-cache.ts';
-import { createSqliteStore } from '../../../../src/adapters/store/sqlite/index.ts';
+import { createSqliteStore, type StoreWarning } from '../../../../src/adapters/store/sqlite/index.ts';
 import { migrate } from '../../../../src/adapters/store/sqlite/migrate.ts';
 import { migrations } from '../../../../src/adapters/store/sqlite/migrations.ts';
 import { unlimited } from '../../../../src/domain/admission-limits.ts';
@@ -74,7 +74,13 @@ test('a database of version 1 gets the tables that it lacks, and keeps its recor
   writeVersion(1, (database) =>
     database.exec(`INSERT INTO specs VALUES ('node', 'v1', 100); INSERT INTO api_keys VALUES ('k', 'ci', 'u', 'full', 'h', 1, NULL, NULL)`),
   );
-  store = await createSqliteStore({ dataDir: folder.path });
+  const warnings: StoreWarning[] = [];
+  const open = () => createSqliteStore({ dataDir: folder.path, warn: (warning) => void warnings.push(warning) });
+  store = await open();
+  expect(warnings).toEqual([{ code: 'upgrading', dataDir: folder.path }]);
+  await store.close();
+  store = await open();
+  expect(warnings).toHaveLength(1);
   expect(await store.specs.firstSeen('node', 'v1', 200)).toBe(100);
   expect((await store.apiKeys.list()).map(({ name }) => name)).toEqual(['ci']);
   expect(await store.listingCache.get('scope', 'key')).toBeNull();
