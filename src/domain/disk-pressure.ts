@@ -44,9 +44,9 @@ function isDeletionCandidate(sandbox: Sandbox, now: number): boolean {
   return nextIdleAction(sandbox, true)?.tier === 'delete' && restedMs(sandbox, now) >= minIdleMs;
 }
 
-/** A time in the future is unknown: the clock was set back since then. */
+/** A time far in the future is unknown: the clock was set back since then. */
 function restedMs({ statusSince, lastActiveAt }: Sandbox, now: number): number {
-  return now - Math.max(...[statusSince, lastActiveAt].filter((at) => at <= now));
+  return now - Math.max(...[statusSince, lastActiveAt].filter((at) => at <= now + minIdleMs));
 }
 
 function idleSince({ statusSince, lastActiveAt }: Sandbox): number {

@@ -57,6 +57,8 @@ describe('deletion under disk pressure', () => {
     const future = now + 60 * minute;
     const at = (id: string, statusSince: number) => of(id, { ...stopped, statusSince, lastActiveAt: future });
     expect(idsOf([at('before', future), at('since', now - minute), at('long', now - 5 * minute)])).toEqual(['before', 'long']);
+    const second = now + 1000;
+    expect(idsOf([of('just now', { ...stopped, statusSince: second, lastActiveAt: second })]), 'the clock was set back by a second').toEqual([]);
   });
 
   test('deletes only pool members while there are any', () => {

@@ -101,9 +101,11 @@ describe('With the process runtime', () => {
     expect((await fetch(`${local}/health`)).status).toBe(200);
     const through = async (headers: OutgoingHttpHeaders) => (await send(Number(new URL(local).port), '/health', { headers })).status;
     const pages: readonly (readonly [OutgoingHttpHeaders, number])[] = [
-      [{ Host: 'evil.example' }, 403], [{ Origin: 'https://evil.example' }, 403], [{ 'Sec-Fetch-Site': 'cross-site', 'Sec-Fetch-Mode': 'no-cors' }, 403],
+      [{ Host: 'evil.example' }, 403], [{ Origin: 'https://evil.example' }, 403], [{ 'Sec-Fetch-Site': 'cross-site', 'Sec-Fetch-Dest': 'iframe' }, 403],
+      [{ Origin: 'null' }, 403], [{ 'Origin': 'null', 'Sec-Fetch-Site': 'same-origin' }, 200],
+      [{ 'Sec-Fetch-Site': 'cross-site', 'Referer': 'http://localhost:5173/' }, 200],
       [{ 'Origin': 'https://evil.example', 'Connection': 'Upgrade', 'Upgrade': 'websocket' }, 403],
-      [{ Origin: 'http://localhost:5173' }, 200], [{ 'Sec-Fetch-Site': 'cross-site', 'Sec-Fetch-Mode': 'navigate' }, 200],
+      [{ Origin: 'http://localhost:5173' }, 200], [{ 'Sec-Fetch-Site': 'cross-site', 'Sec-Fetch-Dest': 'document' }, 200],
     ];
     for (const [headers, status] of pages) expect([headers, await through(headers)]).toEqual([headers, status]);
     const toHttp2 = { 'Connection': 'Upgrade, HTTP2-Settings', 'Upgrade': 'h2c', 'HTTP2-Settings': 'AAMAAABk' };

@@ -62,12 +62,15 @@ function isLocal(url: string): boolean {
 
 /**
  * Returns false for what may not use the key of the sandbox: a page of another site that the user visits, and a name of another site that
- * leads to this machine.
+ * leads to this machine. A link to a page may come from anywhere, but not a frame.
  */
 function isOfThisMachine({ method, headers }: IncomingMessage): boolean {
-  const { host = '', origin } = headers;
-  const isLink = method === 'GET' && headers['sec-fetch-mode'] === 'navigate';
-  return isLocal(`http://${host}`) && (origin === undefined ? isLink || headers['sec-fetch-site'] !== 'cross-site' : isLocal(origin));
+  const { host = '', origin, referer = '', 'sec-fetch-site': site, 'sec-fetch-dest': target } = headers;
+  if (!isLocal(`http://${host}`)) return false;
+  // A form of a page that sends no referrer has the origin `null`, also for its own site.
+  if (site === 'same-origin') return true;
+  if (origin !== undefined) return isLocal(origin);
+  return site !== 'cross-site' || isLocal(referer) || (method === 'GET' && target === 'document');
 }
 
 /** Other upgrades, such as to HTTP/2, are ignored: the request gets a normal response. */

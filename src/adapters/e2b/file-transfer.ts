@@ -58,34 +58,43 @@ export async function upload(call: ServiceCall, context: RequestContext, path: s
   return [file.value];
 }
 
-/** The most files of a form. Those that wait are in memory. */
-const maxFiles = 10_000;
-
 /** Writes the files of a form one after the other, as they arrive. The first error ends it. */
 async function writeForm(
   body: Readable, contentType: string, write: (name: string, content: ReadableStream<Uint8Array>) => Promise<WrittenFile>,
 ): Promise<readonly WrittenFile[]> {
   if (!/;\s*boundary=/i.test(contentType)) throw new ConnectError('invalid_argument', 'The form has no boundary.');
   const form = new Busboy({
-    headers: { 'content-type': contentType }, preservePath: true, limits: { files: maxFiles },
+    headers: { 'content-type': contentType }, preservePath: true,
     isPartAFile: (field, _type, fileName) => field === 'file' || fileName !== undefined,
   });
   const contents: Readable[] = [];
   const writes: Promise<WrittenFile>[] = [];
   const errors: unknown[] = [];
-  const fail = (error: unknown): void => {
-    errors.push(error);
-    form.destroy();
-  };
   const oneByOne = pLimit(1);
-  form.on('filesLimit', () => fail(new ConnectError('invalid_argument', `A form may have ${maxFiles} files. Send several forms.`)));
   form.on('file', (_field, content, name: string | undefined) => {
-    const writing = writeWhole(content, (stream) => oneByOne(() => write(name ?? '', stream)));
-    writing.catch(fail);
+    const writing = oneByOne(async () => {
+      try {
+        if (errors.length > 0) throw errors[0];
+        return await writeWhole(content, (stream) => write(name ?? '', stream));
+      } catch (error) {
+        errors.push(error);
+        form.destroy();
+        throw error;
+      }
+    });
+    writing.catch(() => 'it is thrown below');
+    content.on('error', () => 'its write throws it');
     contents.push(content);
     writes.push(writing);
   });
-  const isReceived = await pipeline(body, form).then(() => true, () => false);
+  // The parser holds the body back only while the content of one file waits, so many small files would fill the memory.
+  const paced = async function* paced(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    for await (const chunk of chunks) {
+      yield chunk;
+      await writes.at(-2)?.catch(() => 'the write itself reports the failure');
+    }
+  };
+  const isReceived = await pipeline(body, paced, form).then(() => true, () => false);
   // The form parser does not end the files that it has begun.
   if (!isReceived) for (const content of contents) content.destroy(new Error('the form broke off'));
   await Promise.allSettled(writes);

@@ -66,11 +66,7 @@ export class ExecutionWebSocket {
       socket,
       write: (content, close) => executions.write(principal, sandboxId, executionId, content, close, ends),
       passed: (bytes) => this.#confirmInput(bytes),
-      failed: (error) => {
-        this.#report(error);
-        // The client can't know which bytes the command got. In a terminal, it attaches again.
-        if (!isFailureOf(error, 'input_closed')) this.#close(1011);
-      },
+      failed: (error) => this.#failInput(error),
     });
   }
 
@@ -158,15 +154,20 @@ export class ExecutionWebSocket {
 
   #control(message: z.output<typeof control>): void {
     const { executions, principal, sandboxId, executionId } = this.#deps;
-    const after = (earlier: Promise<void>, run: () => Promise<void>): Promise<void> =>
-      earlier.then(run).catch((error: unknown) => this.#report(error));
-    if ('close_input' in message) this.#closing = after(this.#closing, () => this.#closeInput());
-    else {
-      this.#controls = after(this.#controls, () =>
-        'signal' in message
-          ? executions.signal(principal, sandboxId, executionId, message.signal)
-          : executions.resize(principal, sandboxId, executionId, message.resize));
+    if ('close_input' in message) {
+      this.#closing = this.#closing.then(() => this.#closeInput()).catch((error: unknown) => this.#failInput(error));
+      return;
     }
+    this.#controls = this.#controls.then(() =>
+      'signal' in message
+        ? executions.signal(principal, sandboxId, executionId, message.signal)
+        : executions.resize(principal, sandboxId, executionId, message.resize)).catch((error: unknown) => this.#report(error));
+  }
+
+  /** The client can't know which bytes the command got, or that its input ended. In a terminal, it attaches again. */
+  #failInput(error: unknown): void {
+    this.#report(error);
+    if (!isFailureOf(error, 'input_closed')) this.#close(1011);
   }
 
   async #closeInput(): Promise<void> {

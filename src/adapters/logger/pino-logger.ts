@@ -14,10 +14,11 @@ const maxWaitingBytes = 1 << 20;
 
 /**
  * Opens standard error for the log, because standard output is for the results of commands. A log that can't be written, for example to a
- * full disk, loses lines; it must not end the program, or keep it from ending.
+ * full disk, loses lines; it must not end the program, or keep it from ending. If it is not `sync`, a line is written a moment later, and
+ * the program must call `flushSync` before it exits.
  */
-export function openStandardError(): ReturnType<typeof pino.destination> {
-  const destination = pino.destination({ dest: 2, sync: false, maxLength: maxWaitingBytes });
+export function openStandardError(sync: boolean): ReturnType<typeof pino.destination> {
+  const destination = pino.destination({ dest: 2, sync, maxLength: maxWaitingBytes });
   const flushSync = destination.flushSync.bind(destination);
   // It repeats a failed write for ever, also at the end of the process.
   destination.on('error', () => (destination.flushSync = () => {}));
@@ -26,7 +27,7 @@ export function openStandardError(): ReturnType<typeof pino.destination> {
 }
 
 /** Writes JSON lines with field names as in the HTTP API. Redacts fields with the name of a secret, at the top level and one below. */
-export function createPinoLogger({ level, destination = openStandardError() }: PinoLoggerOptions): Logger {
+export function createPinoLogger({ level, destination = openStandardError(true) }: PinoLoggerOptions): Logger {
   return pino(
     {
       level,

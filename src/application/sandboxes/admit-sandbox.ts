@@ -60,8 +60,8 @@ async function longestIdle(
   const { store, clock, minIdleMs } = deps;
   for (const sandbox of await store.sandboxes.longestIdle(ownerId, maxTries)) {
     const now = clock.now();
-    // A time in the future is unknown: the clock was set back since then.
-    const since = [sandbox.lastActiveAt, sandbox.statusSince].find((at) => at <= now) ?? -Infinity;
+    // A time far in the future is unknown: the clock was set back since then.
+    const since = [sandbox.lastActiveAt, sandbox.statusSince].find((at) => at <= now + minIdleMs) ?? -Infinity;
     if (tried.has(sandbox.id) || now - since < minIdleMs) continue;
     tried.add(sandbox.id);
     if (!(await isInUse(deps, sandbox))) return sandbox;

@@ -26,7 +26,7 @@ const partsTimeoutMs = 3_000;
 export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
   const stop = stopSignal();
   const config = readConfig(env);
-  const destination = openStandardError();
+  const destination = openStandardError(false);
   const logger = createPinoLogger({ level: config.logLevel, destination });
   stop.addEventListener('abort', () => {
     logger.info({ signal: stop.reason }, 'shutting down: active requests finish, and sandboxes stay; a second Ctrl-C stops at once');

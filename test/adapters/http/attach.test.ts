@@ -248,6 +248,15 @@ test('a client that answers no ping, but confirms output, stays attached', async
   expect(await client.closed).toBe(1000);
 });
 
+test('a client whose end of input is not passed on is disconnected', async () => {
+  const client = attached(await run({ command: ['cat'], stdin: true }));
+  await client.told(isWriter(true));
+  const failure = new Failure('runtime_unavailable', { runtime: 'process', reason: { code: 'process_limit_reached' }, retryAfterSeconds: 5 });
+  vi.spyOn(world.skep.executions, 'write').mockRejectedValueOnce(failure);
+  client.socket.send(JSON.stringify({ close_input: true }));
+  expect(await client.closed).toBe(1011);
+});
+
 test('attached clients are disconnected when the server is closed', async () => {
   const other = await createWorld({ command: commands });
   const { path } = await runningSandbox(other);

@@ -217,7 +217,7 @@ async function* linesOf(reader: ReadableStreamDefaultReader<Uint8Array>, onHeld:
   const add = (part: Uint8Array): void => {
     const size = bytes + part.length;
     if (size > maxBytes) throw new ConnectionFailure({ code: 'agent_line_too_long', maxBytes });
-    if (size > begun.length) begun = Buffer.concat([begun.subarray(0, bytes)], 2 * size);
+    if (size > begun.length) begun = Buffer.concat([begun.subarray(0, bytes)], Math.min(2 * size, maxBytes));
     begun.set(part, bytes);
     bytes = size;
   };

@@ -98,7 +98,7 @@ async function follow(image: string, response: IncomingMessage, progress: Progre
 /** Returns why the pull failed, and what to do. */
 export function reasonOfPullError(image: string, message: string, registry: string, login: RegistryLogin): Reason {
   const named = { image, registry: registryName(registry) };
-  const denied = /unauthorized|authentication required|\bdenied\b|no basic auth|may require 'docker login'/i;
+  const denied = /unauthorized|authentication required|(?<!permission )\bdenied\b|no basic auth|may require 'docker login'/i;
   if (denied.test(message)) return { code: login === null ? 'image_login_required' : 'image_login_refused', ...named };
   const missing = /manifest unknown|not found|does not exist|no such image|invalid reference/i;
   return missing.test(message) ? { code: 'image_not_found', ...named } : { code: 'image_pull_failed', ...named, message: shorten(message) };

@@ -98,8 +98,10 @@ export async function startContainer(
   if (error === null) return;
   const now = await engine.find(id);
   if (now?.Id !== found.Id) return;
-  if (stateOf(now.State) === 'created') throw error;
   const message = engineMessage(error);
+  // The engine itself is being restarted.
+  const isPassing = statusOf(error) === 503 || /containerd\.sock/.test(message ?? '');
+  if (isPassing || stateOf(now.State) === 'created') throw error;
   if (message === null || now.State.Status !== 'exited' || now.State.StartedAt !== found.State.StartedAt) return;
   throw new Refusal(reasonOfStartError(message), { cause: error });
 }

@@ -149,6 +149,18 @@ test('asks only for the volumes, to measure a sandbox with a read-only root', as
   expect(asked).toEqual([expect.stringMatching(/\/system\/df\?type=volume$/)]);
 });
 
+test('a resume during a restart of the engine can be tried again', async () => {
+  const exited = { ...running, State: { Status: 'exited', StartedAt: '2026-11-29T10:00:00Z' }, HostConfig: {}, NetworkSettings: { Networks: {}, Ports: {} } };
+  for (const [status, message] of [[503, 'the daemon shuts down'], [500, 'dial unix /run/containerd/containerd.sock: connection refused']] as const) {
+    const host = await serve((request, response) => {
+      const isStart = request.url?.includes('/start') === true;
+      return isStart ? json(status, { message })(request, response) : json(200, exited)(request, response);
+    });
+    const launch = { ...launchOf(null, { isolation: { network: 'none', user: null, readOnlyRoot: false } }), id: 'a' };
+    await expect(open({ host }).resume(launch, neverAborts)).rejects.toMatchObject({ code: 'runtime_unavailable' });
+  }
+});
+
 test('reports that the firewall rules could not be made', async () => {
   const host = await serve((request, response) => {
     const path = request.url ?? '';

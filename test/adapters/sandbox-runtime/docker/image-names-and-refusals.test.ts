@@ -31,6 +31,7 @@ test('a pull that the registry denies needs a login, in the words of each engine
     'pull access denied for app, repository does not exist or may require \'docker login\': denied: requested access to the resource is denied',
   ];
   expect(denials.map(codeOf)).toEqual(denials.map(() => 'image_login_required'));
+  expect(codeOf('Head "https://ghcr.io/v2/": dial tcp 192.0.2.1:443: connect: permission denied')).toBe('image_pull_failed');
   expect(codeOf('toomanyrequests: You have reached your unauthenticated pull rate limit.')).toBe('image_pull_failed');
   expect(messageOf(new Error('(HTTP code 403) unexpected - error from registry: denied'))).toBe('error from registry: denied');
 });
