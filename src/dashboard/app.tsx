@@ -48,7 +48,11 @@ function Shell() {
   const { path: [place, id] } = route.value;
   // The page of a conversation has its own stream, and browsers have few connections to one server.
   const hasOwnStream = place === 'conversations' && id !== undefined;
-  useEffect(() => (hasOwnStream ? undefined : followChanges()), [hasOwnStream]);
+  const [failure, setFailure] = useState<Error | null>(null);
+  useEffect(() => {
+    setFailure(null);
+    return hasOwnStream ? undefined : followChanges(setFailure);
+  }, [hasOwnStream]);
   return (
     <>
       <a class="skip" href="#main" onClick={(event) => {
@@ -58,6 +62,7 @@ function Shell() {
       <TopBar />
       <Navigation />
       {!isOnline.value && <p class="offline" role="status">The server does not answer. Trying again …</p>}
+      {isOnline.value && failure !== null && <p class="offline" role="status">Not up to date: {failure.message}</p>}
       <Current />
       <AskedQuestion />
       {shownOverlay.value === 'palette' && <Palette />}

@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { latestEventId } from '../client/event-stream.ts';
 import { isTemporary } from '../client/failures.ts';
-import { type api, isFailure } from '../client/index.ts';
+import { type api, isFailure, type SkepError } from '../client/index.ts';
 import { sleep } from '../client/waiting.ts';
 import { currentSession, isOnline } from './session.ts';
 
@@ -72,9 +72,16 @@ export function useResource<T>(load: Load<T>, deps: readonly unknown[], isReleva
   return { ...state, reload, replace };
 }
 
-function isGone(error: unknown): boolean {
-  return isFailure(error) && error.status === 404;
+export function isGone(error: unknown): boolean {
+  return isRefusal(error) && error.status === 404;
 }
+
+/** Whether Skep itself refuses, and will do so again. A proxy in front of it can answer with any status while the server is not there. */
+function isRefusal(error: unknown): error is SkepError {
+  return isFailure(error) && error.code !== 'unexpected_answer' && refusals.has(error.status);
+}
+
+const refusals: ReadonlySet<number | null> = new Set([401, 403, 404]);
 
 export function asError(error: unknown): Error {
   return error instanceof Error ? error : new Error(String(error));
@@ -103,7 +110,7 @@ function beginAfter(latest: number): number {
 }
 
 /** Reloads what changes in everything that the key can see, while the page is visible. Returns a function that stops this. */
-export function followChanges(): () => void {
+export function followChanges(onFailure: OnFailure): () => void {
   let waiting: api.Event[] = [];
   let timer: number | null = null;
   const stop = followEvents(undefined, beginAfter, (event) => {
@@ -112,7 +119,7 @@ export function followChanges(): () => void {
       notify(waiting);
       [waiting, timer] = [[], null];
     }, batchMs);
-  });
+  }, onFailure);
   return () => {
     stop();
     if (timer !== null) clearTimeout(timer);
@@ -124,13 +131,18 @@ export function followChanges(): () => void {
  * returns for the id of the latest event. Returns a function that stops this.
  */
 export function followEvents(
-  id: string | undefined, begin: (latest: number) => number, onEvent: (event: api.Event) => void, onFailure?: (error: Error) => void,
+  id: string | undefined, begin: (latest: number) => number, onEvent: (event: api.Event) => void, onFailure: OnFailure,
 ): () => void {
   let last: number | null = null;
   return whileVisible(async (signal, isLive) => {
     const { client } = currentSession();
-    const after = (last ??= begin(await latestEventId(client, id ?? null, signal)));
-    const events = isLive ? client.events({ conversation: id, after, signal })
+    if (isLive || last === null) {
+      const latest = await latestEventId(client, id ?? null, signal);
+      onFailure(null);
+      last ??= begin(latest);
+    }
+    const after = last;
+    const events = isLive ? client.events({ conversation: id, after, signal, reconnectForMs: 0 })
       : id === undefined ? client.items('GET /api/v1/events', { query: { after }, signal })
         : client.items('GET /api/v1/app-conversations/{id}/events', { path: { id }, query: { after, limit: 100 }, signal });
     for await (const event of events) {
@@ -143,14 +155,16 @@ export function followEvents(
 /** Browsers have six connections to one server, for all their tabs. Two stay free for requests. */
 const streamLocks = [1, 2, 3, 4].map((number) => `skep.stream.${number}`);
 const pollMs = 2000;
+const unexpectedFailureMs = 5000;
+
+/** Gets why nothing can be followed now; null: it can again. */
+type OnFailure = (error: Error | null) => void;
 
 /**
- * Follows a stream only while the page is visible, and again after a temporary failure. If the tabs of the browser have too many streams,
- * calls `follow` every two seconds to read what is new (`isLive` is false), until one of the streams ends.
+ * Follows a stream only while the page is visible, and again after a failure, except if Skep refuses. If the tabs of the browser have too
+ * many streams, calls `follow` every two seconds to read what is new (`isLive` is false), until one of the streams ends.
  */
-export function whileVisible(
-  follow: (signal: AbortSignal, isLive: boolean) => Promise<void>, onFailure?: (error: Error) => void,
-): () => void {
+export function whileVisible(follow: (signal: AbortSignal, isLive: boolean) => Promise<void>, onFailure: OnFailure): () => void {
   let abort: AbortController | null = null;
   const run = async (signal: AbortSignal) => {
     for (;;) {
@@ -158,9 +172,13 @@ export function whileVisible(
       try {
         if (await withStreamLock(() => follow(signal, true))) return;
         await follow(signal, false);
+        onFailure(null);
       } catch (error) {
-        if (!isTemporary(error)) throw error;
-        pauseMs = Math.max(pollMs, error.retryAfterMs ?? 0);
+        signal.throwIfAborted();
+        if (isRefusal(error)) throw error;
+        // Connections end now and then. If the next one can't be opened, that is a failure of its own.
+        if (!isFailure(error, 'connection_lost')) onFailure(asError(error));
+        pauseMs = isTemporary(error) ? Math.max(pollMs, error.retryAfterMs ?? 0) : unexpectedFailureMs;
       }
       await sleep(pauseMs, signal);
     }
@@ -172,7 +190,7 @@ export function whileVisible(
     } else if (abort === null) {
       const { signal } = (abort = new AbortController());
       run(signal).catch((error: unknown) => {
-        if (!signal.aborted && !isFailure(error, 'unauthorized')) onFailure?.(asError(error));
+        if (!signal.aborted && !isFailure(error, 'unauthorized')) onFailure(asError(error));
       });
     }
   };

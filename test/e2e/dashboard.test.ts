@@ -10,6 +10,7 @@ import { acpScript } from '../doubles/acp-agent/steps.ts';
 import { describeWithChromium } from '../support/chromium.ts';
 import { dashboardActions } from './dashboard-actions.ts';
 import { dashboardDrafts } from './dashboard-drafts.ts';
+import { dashboardFailures } from './dashboard-failures.ts';
 import { dashboardFiles } from './dashboard-files.ts';
 import { dashboardLoads } from './dashboard-loads.ts';
 import { dashboardLogins } from './dashboard-logins.ts';
@@ -112,7 +113,9 @@ describeWithChromium('The dashboard in a browser', () => {
     await page.locator('.said.agent').getByText('The end.').waitFor();
   });
 
-  const suites = [dashboardActions, dashboardDrafts, dashboardFiles, dashboardLoads, dashboardLogins, dashboardLogs, dashboardTerminals];
+  const suites = [
+    dashboardActions, dashboardDrafts, dashboardFailures, dashboardFiles, dashboardLoads, dashboardLogins, dashboardLogs, dashboardTerminals,
+  ];
   for (const define of suites) define(() => ({ scene, seeded }));
 
   test('starts a sandbox at a zoom of 200 %', async () => {

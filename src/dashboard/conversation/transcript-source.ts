@@ -19,6 +19,7 @@ export class TranscriptSource {
   readonly #transcript = new Transcript();
   /** A new object whenever there is something new to draw, at most once a frame. The transcript in it is always the same. */
   readonly log = signal({ transcript: this.#transcript, ...this.#transcript.arranged() });
+  /** Why the log is not up to date; null if it is. */
   readonly error = signal<Error | null>(null);
   /** The id after which events are read; 0 if there are no older ones. */
   readonly firstId = signal(0);
@@ -41,7 +42,7 @@ export class TranscriptSource {
     }, (error) => {
       this.error.value = error;
       // If the conversation was deleted, the log ends before its last event.
-      this.#onState();
+      if (error !== null) this.#onState();
     });
   }
 

@@ -13,7 +13,7 @@ import { canChange, currentSession } from '../session.ts';
 import { toastFailure } from '../ui/actions.tsx';
 import { Button, Field, Status, Tabs } from '../ui/controls.tsx';
 import { ask, FormDialog } from '../ui/dialog.tsx';
-import { Failed, LoadedPage, Page } from '../ui/page.tsx';
+import { LoadedPage, NotUpToDate, Page } from '../ui/page.tsx';
 
 export function ConversationPage({ id }: { readonly id: string }) {
   const { client } = currentSession();
@@ -71,9 +71,9 @@ const turnStatuses: ReadonlySet<api.AppConversation['execution_status']> = new S
 function Log({ conversation, source }: { readonly conversation: Conversation; readonly source: TranscriptSource }) {
   const unfolded = useMemo(() => new Set<string>(), []);
   const { transcript, rows, waiting } = source.log.value;
-  if (source.error.value !== null) return <Failed error={source.error.value} />;
   return (
     <div class="talk-main">
+      <NotUpToDate error={source.error.value} />
       <VirtualLog count={rows.length} label="Conversation" keyOf={(index) => rows[index]?.key ?? ''}
         firstId={source.firstId.value} onStart={() => void source.readOlder().catch(toastFailure)}
         rowOf={(index) => {

@@ -6,7 +6,7 @@ import type { Sandbox } from '../../client/index.ts';
 import { whileVisible } from '../live-resources.ts';
 import { currentSession } from '../session.ts';
 import { DownloadButton } from '../ui/actions.tsx';
-import { Failed } from '../ui/page.tsx';
+import { Failed, NotUpToDate } from '../ui/page.tsx';
 
 const tailBytes = 256 << 10;
 const maxShown = 1 << 20;
@@ -33,7 +33,7 @@ export function Logs({ sandbox: { id, state } }: { readonly sandbox: Sandbox }) 
   useLayoutEffect(() => {
     if (isAtEnd.current && screen.current !== null) screen.current.scrollTop = screen.current.scrollHeight;
   }, [text]);
-  if (error !== null) return <Failed error={error} />;
+  if (error !== null && text === null) return <Failed error={error} />;
   return (
     <section class="logs">
       <header class="bar">
@@ -42,6 +42,7 @@ export function Logs({ sandbox: { id, state } }: { readonly sandbox: Sandbox }) 
           Download all
         </DownloadButton>
       </header>
+      <NotUpToDate error={error} />
       <pre ref={screen} tabIndex={0} class="screen" onScroll={({ currentTarget: { scrollTop, clientHeight, scrollHeight } }) => {
         isAtEnd.current = scrollTop + clientHeight > scrollHeight - 40;
       }}>{text === '' ? <span class="dim">Nothing was written yet.</span> : text}</pre>

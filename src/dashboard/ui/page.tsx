@@ -1,7 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
-import { isFailure } from '../../client/index.ts';
-import type { Resource } from '../live-resources.ts';
+import { isGone, type Resource } from '../live-resources.ts';
 import { Button, Link } from './controls.tsx';
 import { Icon, type IconName } from './icons.tsx';
 
@@ -60,7 +59,7 @@ export function Loading({ rows = 6 }: { readonly rows?: number | undefined }) {
 }
 
 export function Failed({ error, onRetry }: { readonly error: Error; readonly onRetry?: () => void }) {
-  const isMissing = isFailure(error) && error.status === 404;
+  const isMissing = isGone(error);
   return (
     <div class="empty" role="alert">
       <Icon name="warning" />
@@ -69,6 +68,11 @@ export function Failed({ error, onRetry }: { readonly error: Error; readonly onR
       {onRetry !== undefined && !isMissing && <Button onClick={onRetry}>Try again</Button>}
     </div>
   );
+}
+
+/** Says why the data below does not follow the server now, if so. */
+export function NotUpToDate({ error }: { readonly error: Error | null }) {
+  return error && <p class="banner bad" role="status">Not up to date: {error.message}</p>;
 }
 
 interface EmptyProps {

@@ -1,0 +1,56 @@
+import { expect, test } from 'vitest';
+import type { Scene } from '../dashboard/scene.ts';
+import type { Seeded } from '../dashboard/seed.ts';
+
+/** Tests of what follows the server and can't for a while. */
+export function dashboardFailures(opened: () => { readonly scene: Scene; readonly seeded: Seeded }): void {
+  const page530 = { status: 530, contentType: 'text/html', body: '<title>Tunnel error</title>' };
+
+  test('a conversation stays usable while a proxy answers its stream, says so, and goes on without a gap', async () => {
+    const { scene } = opened();
+    const { id } = await scene.client.conversations.start({});
+    await using page = await scene.page('nothing');
+    await page.getByText('There is no such page').waitFor();
+    await page.route(/\/events\/stream/, (route) => route.fulfill(page530));
+    await page.goto(`${scene.url}/#/conversations/${id}`);
+    const notice = page.getByText('Not up to date: The response with status 530');
+    await notice.waitFor();
+    await page.getByLabel('Message').fill('Are you there?');
+    await page.getByRole('button', { name: 'Send' }).click();
+    await expect.poll(() => page.getByLabel('Message').inputValue()).toBe('');
+    await page.unroute(/\/events\/stream/);
+    await page.locator('.said.agent').getByText('heard: Are you there?').waitFor();
+    expect(await notice.count()).toBe(0);
+  });
+
+  test('a list says that it can’t follow changes, and shows them later', async () => {
+    const { scene } = opened();
+    await using page = await scene.page('nothing');
+    await page.getByText('There is no such page').waitFor();
+    const busy = { type: 'about:blank', title: 'No', status: 429, detail: 'Too many streams.', code: 'limit_reached' };
+    await page.route(/\/events\/stream/, (route) => route.fulfill({ status: 429, json: busy, headers: { 'Retry-After': '9' } }));
+    await page.goto(`${scene.url}/#/sandboxes`);
+    await page.reload();
+    const notice = page.getByText('Not up to date: Too many streams.');
+    await notice.waitFor();
+    const sandbox = await scene.client.sandboxes.start({ spec: 'web' });
+    await page.unroute(/\/events\/stream/);
+    await page.getByRole('link', { name: sandbox.id }).waitFor();
+    await notice.waitFor({ state: 'detached' });
+    await sandbox.delete();
+  });
+
+  test('a log that is shown stays while it can’t be followed', async () => {
+    const { scene, seeded: { sandbox } } = opened();
+    await using page = await scene.page(`sandboxes/${sandbox.id}`);
+    const logs = [{ body: 'the first line' }, page530];
+    // The third request gets no answer.
+    await page.route(/\/logs\?/, async (route) => {
+      const answer = logs.shift();
+      if (answer !== undefined) await route.fulfill(answer);
+    });
+    await page.getByRole('link', { name: 'Logs' }).click();
+    await page.getByText('Not up to date: The response with status 530').waitFor();
+    expect(await page.locator('.screen').textContent()).toBe('the first line');
+  });
+}
