@@ -195,6 +195,18 @@ export function dashboardActions(opened: () => { readonly scene: Scene; readonly
     await page.getByText('in 23h').waitFor();
   });
 
+  test('keeps the focus at a button after its dialog, and after its work', async () => {
+    const { scene, seeded } = opened();
+    await using page = await scene.page(`sandboxes/${seeded.sandbox.id}?tab=ports`);
+    const focused = (name: string) => page.getByRole('button', { name }).and(page.locator(':focus'));
+    await page.getByRole('button', { name: 'Delete' }).press('Enter');
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).press('Enter');
+    await focused('Delete').waitFor();
+    await page.getByRole('button', { name: 'Make a link' }).first().press('Enter');
+    await page.getByText('Ends in').waitFor();
+    await focused('Make a link').waitFor();
+  });
+
   test('says how long a refused message is, and a failure covers no button of the composer', async () => {
     const { scene } = opened();
     const { id } = await scene.client.conversations.start({});

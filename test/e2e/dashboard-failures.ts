@@ -40,6 +40,28 @@ export function dashboardFailures(opened: () => { readonly scene: Scene; readonl
     await sandbox.delete();
   });
 
+  test('a form whose dialog was closed reports its failure, and leads nowhere', async () => {
+    await using page = await opened().scene.page('sandboxes?new=yes');
+    const failed = { type: 'about:blank', title: 'No', status: 500, detail: 'Not now.', code: 'internal_error' };
+    for (const answer of [{ status: 500, json: failed }, null]) {
+      const held = Promise.withResolvers<void>();
+      await page.route(/\/sandboxes$/, async (route) => (await held.promise, answer === null ? await route.continue() : await route.fulfill(answer)), { times: 1 });
+      const started = page.waitForResponse(/\/sandboxes$/);
+      await page.getByRole('dialog').getByRole('button', { name: 'Start' }).click();
+      await page.keyboard.press('Escape');
+      await page.getByRole('dialog').waitFor({ state: 'detached' });
+      await page.keyboard.press('s');
+      await page.getByRole('dialog').waitFor();
+      held.resolve();
+      await (await started).text();
+      if (answer !== null) await page.locator('.toast.failed').getByText('Not now.').waitFor();
+    }
+    const { items: [sandbox] } = await opened().scene.client.request('GET /api/v1/sandboxes/search', { query: { limit: 1 } });
+    await page.locator('tbody a', { hasText: sandbox?.id ?? '' }).waitFor();
+    expect(page.url()).toMatch(/#\/sandboxes\?new=yes$/);
+    expect(await page.getByRole('dialog').count()).toBe(1);
+  });
+
   test('a log that is shown stays while it can’t be followed', async () => {
     const { scene, seeded: { sandbox } } = opened();
     await using page = await scene.page(`sandboxes/${sandbox.id}`);

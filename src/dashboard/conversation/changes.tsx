@@ -52,10 +52,7 @@ export function Changes({ conversation, workTree }: ChangesProps) {
             <Empty icon="file" title="No changes">What the agent changes in the repository shows up here.</Empty>
           )}
           {changes.files.map((file) => <ChangedFile key={file.path} id={id} file={file} workTree={workTree} />)}
-          {isPublishing && <Publish conversation={conversation} onClose={() => {
-            setPublishing(false);
-            resource.reload();
-          }} />}
+          {isPublishing && <Publish conversation={conversation} onClose={() => setPublishing(false)} onEnd={resource.reload} />}
         </div>
       )}
     </Loaded>
@@ -114,7 +111,13 @@ function FilePatch({ id, file: { path }, workTree }: ChangedFileProps) {
   return <Loaded resource={resource} rows={2}>{(patch) => <DiffView lines={patchLines(patch)} />}</Loaded>;
 }
 
-function Publish({ conversation: { id, state }, onClose }: { readonly conversation: Conversation; readonly onClose: () => void }) {
+interface PublishProps extends Pick<ChangesProps, 'conversation'> {
+  readonly onClose: () => void;
+  /** Called after each attempt. One that fails may have pushed the branch. */
+  readonly onEnd: () => void;
+}
+
+function Publish({ conversation: { id, state }, onClose, onEnd }: PublishProps) {
   const [opensRequest, setOpensRequest] = useState(true);
   const publish = async ({ message, branch, description = '', base, draft }: FormTexts) => {
     const title = message ?? 'Changes of an agent';
@@ -123,7 +126,8 @@ function Publish({ conversation: { id, state }, onClose }: { readonly conversati
       commit_message: message,
       pull_request: opensRequest ? { title, body: description, draft: draft !== undefined, base } : undefined,
     };
-    const published = await currentSession().client.request('POST /api/v1/app-conversations/{id}/publish', { path: { id }, body });
+    const { client } = currentSession();
+    const published = await client.request('POST /api/v1/app-conversations/{id}/publish', { path: { id }, body }).finally(onEnd);
     toast(`Published to ${published.branch}.`);
   };
   return (

@@ -111,7 +111,7 @@ function Actions({ conversation, onState }: LoadedConversationProps) {
         text: 'Its messages are lost. Its sandbox is deleted with its files, unless another conversation uses it.',
         onSubmit: async () => {
           await conversation.delete();
-          navigate(['conversations']);
+          return () => navigate(['conversations']);
         },
       })} />
       {isRenaming && (

@@ -99,8 +99,7 @@ function NewConversation({ repository: chosen, onClose }: NewConversationProps) 
       }),
     });
     change((present) => withoutSent(present, draft?.text ?? ''));
-    // Waits until the dialog has left its address, so the history does not contain it.
-    setTimeout(() => navigate(['conversations', conversation.id]));
+    return () => navigate(['conversations', conversation.id]);
   };
   return (
     <FormDialog title="New conversation" submit="Start" onClose={onClose} onSubmit={start} class="large">

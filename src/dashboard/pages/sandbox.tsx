@@ -76,7 +76,7 @@ function Actions({ sandbox, onState }: LoadedSandboxProps) {
         onSubmit: async () => {
           await sandbox.delete();
           toast(`${id} is deleted.`);
-          navigate(['sandboxes']);
+          return () => navigate(['sandboxes']);
         },
       })}>Delete</Button>
     </>

@@ -87,7 +87,7 @@ function StartSandbox({ spec: chosen, specs, onClose }: StartSandboxProps) {
       spec: spec || undefined, env: pairsOf(env), metadata: pairsOf(metadata),
       timeout_seconds: minutes === undefined ? undefined : Math.round(Number(minutes) * 60),
     });
-    setTimeout(() => navigate(['sandboxes', sandbox.id]));
+    return () => navigate(['sandboxes', sandbox.id]);
   };
   return (
     <FormDialog title={startTitle} submit="Start" onClose={onClose} onSubmit={start}>

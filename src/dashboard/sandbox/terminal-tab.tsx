@@ -79,7 +79,7 @@ function OpenTerminal({ sandbox: { executions }, id }: { readonly sandbox: Sandb
             <Button onClick={() => ask({
               title: 'End this terminal?', submit: 'End',
               text: 'Its command and everything that it has started end.',
-              onSubmit: () => execution.delete().then(leave),
+              onSubmit: () => execution.delete().then(() => leave),
             })}>End the terminal</Button>
           </p>
         </section>

@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals';
-import { useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import { isFailure } from '../../client/index.ts';
 import { asError } from '../live-resources.ts';
 import { Button, type ButtonProps } from './controls.tsx';
@@ -50,10 +50,12 @@ export function useAction(
   onFailure: (error: unknown) => void = toastFailure,
 ): readonly [isBusy: boolean, run: (work: () => Promise<unknown>) => Promise<void>] {
   const [isBusy, setBusy] = useState(false);
+  const isRunning = useRef(false);
   const run = async (work: () => Promise<unknown>) => {
-    if (isBusy) return;
-    setBusy(true);
-    await work().catch(onFailure).finally(() => setBusy(false));
+    if (isRunning.current) return;
+    const note = (isNow: boolean) => setBusy(isRunning.current = isNow);
+    note(true);
+    await work().catch(onFailure).finally(() => note(false));
   };
   return [isBusy, run];
 }

@@ -11,16 +11,18 @@ export interface ButtonProps {
   /** The description of a button that is only an icon. */
   readonly label?: string;
   readonly type?: 'button' | 'submit';
+  /** It keeps the focus. A form must ignore its disabled button itself. */
   readonly disabled?: boolean;
   readonly autofocus?: boolean;
   readonly onClick?: () => void;
   readonly children?: ComponentChildren;
 }
 
-export function Button({ kind = 'plain', icon, label, type = 'button', children, ...rest }: ButtonProps) {
+export function Button({ kind = 'plain', icon, label, type = 'button', disabled, onClick, children, ...rest }: ButtonProps) {
   const look = `button ${kind}${children === undefined ? ' square' : ''}`;
   return (
-    <button type={type} class={look} aria-label={label} title={label} {...rest}>
+    <button type={type} class={look} aria-label={label} title={label} {...rest} aria-disabled={disabled}
+      onClick={disabled === true ? undefined : onClick}>
       {icon !== undefined && <Icon name={icon} />}{children}
     </button>
   );

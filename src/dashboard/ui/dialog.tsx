@@ -18,10 +18,14 @@ interface DialogProps {
 /** A modal dialog. The browser keeps the focus in it and closes it on Escape. */
 export function Dialog({ title, onClose, children, ...rest }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
-  // Opened before the next event, so the next key goes to the dialog.
-  useLayoutEffect(() => element.current?.showModal(), []);
+  // Opened before the next event, so the next key goes to the dialog. Closed before it is removed: that returns the focus.
+  useLayoutEffect(() => {
+    const dialog = element.current;
+    dialog?.showModal();
+    return () => dialog?.close();
+  }, []);
   return (
-    <dialog ref={element} {...rest} aria-label={title} onClose={onClose}>
+    <dialog ref={element} {...rest} aria-label={title} onClose={({ currentTarget }) => currentTarget.isConnected && onClose()}>
       <div class="dialog">{children}</div>
     </dialog>
   );
@@ -30,8 +34,11 @@ export function Dialog({ title, onClose, children, ...rest }: DialogProps) {
 interface FormDialogProps extends DialogProps {
   readonly submit: string;
   readonly isDangerous?: boolean;
-  readonly onSubmit: (texts: FormTexts) => Promise<unknown>;
+  readonly onSubmit: Submit<[texts: FormTexts]>;
 }
+
+/** Does the work of a form. May return what follows after the dialog was closed, unless the user has closed it before. */
+type Submit<T extends unknown[]> = (...given: T) => Promise<(() => void) | void>;
 
 /** The texts of a form's fields by their names, trimmed and without empty ones. */
 export type FormTexts = Readonly<Record<string, string | undefined>>;
@@ -45,11 +52,15 @@ function textsIn(form: HTMLFormElement): FormTexts {
 export function FormDialog({ submit, isDangerous = false, onSubmit, children, ...props }: FormDialogProps) {
   // Shown in the dialog, because toasts are behind an open dialog and can't be clicked.
   const [failure, setFailure] = useState<string | null>(null);
-  const [isBusy, run] = useAction((error) => setFailure(asError(error).message));
+  const isGone = useRef(false);
+  useEffect(() => () => void (isGone.current = true), []);
+  const [isBusy, run] = useAction((error) => (isGone.current ? toastFailure(error) : setFailure(asError(error).message)));
   const send = (form: HTMLFormElement) => run(async () => {
     setFailure(null);
-    await onSubmit(textsIn(form));
+    const follow = await onSubmit(textsIn(form));
+    if (isGone.current) return;
     props.onClose();
+    follow?.();
   });
   return (
     <Dialog {...props}>
@@ -74,7 +85,7 @@ interface Question {
   /** The text that names the loss. */
   readonly text: string;
   readonly submit: string;
-  readonly onSubmit: () => Promise<unknown>;
+  readonly onSubmit: Submit<[]>;
 }
 
 const question = signal<Question | null>(null);
@@ -89,17 +100,6 @@ export function AskedQuestion() {
   useEffect(() => () => void (question.value = null), [route.value.path.join('/')]);
   const asked = question.value;
   if (asked === null) return null;
-  const { text, onSubmit, ...props } = asked;
-  const isOpen = () => question.value === asked;
-  return (
-    <FormDialog {...props} isDangerous closedby="any" onClose={() => isOpen() && (question.value = null)} onSubmit={async () => {
-      try {
-        await onSubmit();
-      } catch (error) {
-        if (isOpen()) throw error;
-        // The user has left the page meanwhile, and the dialog with it.
-        toastFailure(error);
-      }
-    }}><p>{text}</p></FormDialog>
-  );
+  const { text, ...props } = asked;
+  return <FormDialog {...props} isDangerous closedby="any" onClose={() => (question.value = null)}><p>{text}</p></FormDialog>;
 }
