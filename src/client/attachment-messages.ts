@@ -7,6 +7,8 @@ export type ExecutionEnd = Pick<Execution, 'status' | 'exit_code' | 'status_deta
 /** Bytes of an output. A terminal has only `stdout`. */
 export interface OutputPart {
   readonly stream: OutputStream;
+  /** Of the first byte. */
+  readonly offset: number;
   readonly bytes: Uint8Array;
 }
 

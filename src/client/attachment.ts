@@ -175,8 +175,9 @@ export class Attachment implements AsyncIterable<OutputPart> {
 
   #partOf(data: ArrayBuffer): OutputPart {
     const stream = this.#stream;
-    this.#offsets[stream] = (this.#offsets[stream] ?? 0) + data.byteLength;
-    return { stream, bytes: new Uint8Array(data) };
+    const offset = this.#offsets[stream] ?? 0;
+    this.#offsets[stream] = offset + data.byteLength;
+    return { stream, offset, bytes: new Uint8Array(data) };
   }
 
   #handle(control: Control): void {

@@ -43,12 +43,13 @@ async function attached(lives: readonly ((socket: FakeSocket) => void)[], fetch:
   const connection = new Connection({ url: 'localhost', fetch, openSocket });
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- an attachment needs no more of it
   const attachment = new Attachment(connection, { id: 'e', sandbox_id: 's', tty: false } as Execution);
+  const parts: (readonly [stream: string, offset: number])[] = [];
   const ended = (async () => {
-    for await (const _ of attachment);
+    for await (const { stream, offset } of attachment) parts.push([stream, offset]);
     return attachment.end?.status;
   })();
   await tick();
-  return { sockets, attachment, ended };
+  return { sockets, attachment, parts, ended };
 }
 
 test.each<[string, (socket: FakeSocket) => void]>([
@@ -74,6 +75,19 @@ const sendOutput = (socket: FakeSocket): void => {
   }
   socket.emit('close');
 };
+
+const sendMore = (socket: FakeSocket): void => {
+  socket.emit('open');
+  const messages = ['{"stream":"stderr","offset":7}', new ArrayBuffer(2), new ArrayBuffer(1), '{"status":"exited"}'];
+  for (const message of messages) socket.emit('message', message);
+  socket.emit('close');
+};
+
+test('each part of an output has the offset of its first byte, also after a lost connection', async () => {
+  const { parts, ended } = await attached([sendOutput, sendMore]);
+  expect(await ended).toBe('exited');
+  expect(parts).toEqual([['stdout', 4], ['stderr', 4], ['stderr', 7], ['stderr', 9]]);
+});
 
 test.each(['stdout', 'stderr'])('a refusal because output of %s is dropped says so', async (stream) => {
   const probed: string[] = [];

@@ -89,4 +89,45 @@ export function dashboardTerminals(opened: () => { readonly scene: Scene; readon
     await page.keyboard.type('echo "and $((1 + 1)) more"\n');
     await shown(page, 'and 2 more');
   });
+
+  test('does not type the answers to repeated output into the command', async () => {
+    const { scene, seeded } = opened();
+    await using page = await scene.page(`sandboxes/${seeded.sandbox.id}?tab=terminal`);
+    await openTerminal(page);
+    // It asks for the kind of terminal. The answer is typed into `cat`.
+    await page.keyboard.type('printf "\\033[c"; cat -v\n');
+    await shown(page, /\[\?1;2c$/);
+    await page.keyboard.press('Enter');
+    await expect.poll(() => page.locator('.xterm-rows').getByText(/\[\?1;2c$/).count()).toBe(2);
+    await page.reload();
+    await shown(page, /\[\?1;2c$/);
+    await page.keyboard.type('x\n');
+    const typed = page.locator('.xterm-rows > div', { hasText: /x$/ });
+    await expect.poll(() => typed.allTextContents()).toEqual(['x', 'x']);
+  });
+
+  test('tells the command the size of the screen in order with the input', async () => {
+    const { scene, seeded } = opened();
+    await using page = await scene.page(`sandboxes/${seeded.sandbox.id}?tab=terminal`);
+    // Requests overtake each other.
+    await page.route(/\/resize$/, (route) => route.abort());
+    await openTerminal(page);
+    const rows = page.locator('.xterm-rows > div');
+    const before = await rows.count();
+    await page.setViewportSize({ width: 500, height: 500 });
+    await expect.poll(() => rows.count()).toBeLessThan(before);
+    await page.keyboard.type('echo "has $(stty size)"\n');
+    await shown(page, new RegExp(`^has ${await rows.count()} `));
+  });
+
+  test('a terminal that can’t be loaded says so, and can be tried again', async () => {
+    const { scene, seeded } = opened();
+    await using page = await scene.page(`sandboxes/${seeded.sandbox.id}?tab=terminal`);
+    await page.route(/assets\/terminal.*js/, (route) => route.fulfill({ status: 404 }));
+    await page.getByRole('button', { name: 'Open a terminal' }).click();
+    await page.getByText('The terminal could not be loaded.').waitFor();
+    await page.unroute(/assets\/terminal.*js/);
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await shown(page, /[$#] $/);
+  });
 }

@@ -2,13 +2,13 @@ import { effect, signal } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { loginShell } from '../../client/executions.ts';
 import type { api, Attachment, Execution, Sandbox } from '../../client/index.ts';
-import { useResource } from '../live-resources.ts';
+import { asError, useResource } from '../live-resources.ts';
 import { navigate, type Query, route, setQuery } from '../route.ts';
 import { canChange } from '../session.ts';
-import { ActionButton, toastFailure } from '../ui/actions.tsx';
+import { ActionButton } from '../ui/actions.tsx';
 import { Button, Checkbox, Link, Table, Time } from '../ui/controls.tsx';
 import { ask } from '../ui/dialog.tsx';
-import { Empty, Loaded } from '../ui/page.tsx';
+import { Empty, Failed, Loaded } from '../ui/page.tsx';
 
 const storedMode = 'skep.screen-reader';
 /** Such terminals ignore text that comes without keys, for example of dictation or an emoji picker, so others are the default. */
@@ -91,16 +91,23 @@ function OpenTerminal({ sandbox: { executions }, id }: { readonly sandbox: Sandb
 function Screen({ execution, onEnd }: { readonly execution: Execution; readonly onEnd: () => void }) {
   const element = useRef<HTMLDivElement>(null);
   const [taken, setTaken] = useState<Attachment | null>(null);
+  const [failure, setFailure] = useState<Error | null>(null);
+  const fail = (error: unknown) => setFailure(asError(error));
   useEffect(() => {
+    if (failure !== null) return;
     const abort = new AbortController();
     const options = { signal: abort.signal, isForScreenReader: isForScreenReader.value, onOtherWriter: setTaken };
     // The terminal is most of the page's code, so it is loaded on demand.
     void import('./terminal.ts')
+      .catch((cause: unknown) => {
+        throw new Error('The terminal could not be loaded. If the server was updated, reload the page.', { cause });
+      })
       .then(({ showTerminal }) => element.current && showTerminal(element.current, execution, options))
       .then(() => abort.signal.aborted || onEnd())
-      .catch((error: unknown) => abort.signal.aborted || toastFailure(error));
+      .catch((error: unknown) => abort.signal.aborted || fail(error));
     return () => abort.abort();
-  }, []);
+  }, [failure === null]);
+  if (failure !== null) return <Failed error={failure} onRetry={() => void execution.refresh().then(() => setFailure(null), fail)} />;
   return (
     <>
       {taken !== null && <div class="banner bar" role="status">

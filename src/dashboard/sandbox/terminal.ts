@@ -1,8 +1,7 @@
 import { FitAddon } from '@xterm/addon-fit';
 import { Terminal } from '@xterm/xterm';
 import '@xterm/xterm/css/xterm.css';
-import type { Attachment, Execution } from '../../client/index.ts';
-import { toastFailure } from '../ui/actions.tsx';
+import type { Attachment, Execution, OutputPart } from '../../client/index.ts';
 
 interface TerminalOptions {
   readonly signal: AbortSignal;
@@ -31,6 +30,10 @@ export async function showTerminal(element: HTMLElement, execution: Execution, o
     onOtherWriter(isWriter ? null : attachment);
     resize();
   };
+  const resize = () => {
+    const { cols, rows, options: { disableStdin: isReader } } = terminal;
+    if (isReader !== true) attachment.resize({ cols, rows }).catch(notAttached);
+  };
   // The command waits until its output is drawn, so Ctrl-C has an effect at once.
   const attach = (takeover: boolean) => {
     terminal.options.disableStdin = false;
@@ -38,19 +41,17 @@ export async function showTerminal(element: HTMLElement, execution: Execution, o
     return execution.attach({ takeover, hold: true, signal, onWriter });
   };
   let attachment = attach(true);
-  const failed = (error: unknown) => signal.aborted || toastFailure(error);
-  terminal.onData((text) => void attachment.write(text).catch(failed));
-  const resize = () => {
-    const { cols, rows, options: { disableStdin: isReader } } = terminal;
-    if (isReader !== true) execution.resize({ cols, rows }, { signal }).catch(failed);
-  };
+  const output = new Output(terminal, execution.state.stdout_bytes);
+  terminal.onData((text) => output.isRepeated || void attachment.write(text).catch(notAttached));
+  fit.fit();
   terminal.onResize(resize);
   const observer = new ResizeObserver(() => fit.fit());
   observer.observe(element);
   terminal.focus();
   try {
     for (;;) {
-      await draw(attachment, terminal);
+      resize();
+      await output.draw(attachment);
       if (attachment.end !== null) return;
       await untilVisible(signal);
       // Output that had arrived, but was not drawn, is lost with the old attachment. So the kept output is drawn again.
@@ -64,12 +65,45 @@ export async function showTerminal(element: HTMLElement, execution: Execution, o
   }
 }
 
-/** Draws the output until it ends. A hidden page draws slowly, and the command must not wait for it, so it leaves at the next output. */
-async function draw(attachment: Attachment, terminal: Terminal): Promise<void> {
-  for await (const { bytes } of attachment) {
-    const drawn = new Promise<void>((resolve) => terminal.write(bytes, resolve));
-    if (document.hidden) return;
+/** What is sent to an attachment fails only after its output has ended. That is handled where the output is read. */
+function notAttached(): void {}
+
+/** The output on the screen. */
+class Output {
+  /** Whether it was drawn before, by this window or another one. What it asks the terminal was answered then. */
+  isRepeated = true;
+  #answered: number;
+  readonly #terminal: Terminal;
+
+  /** The output before the offset `answered` is repeated. */
+  constructor(terminal: Terminal, answered: number) {
+    this.#terminal = terminal;
+    this.#answered = answered;
+  }
+
+  /** Draws the output until it ends. A hidden page draws slowly, and the command must not wait for it, so it leaves at the next output. */
+  async draw(attachment: Attachment): Promise<void> {
+    this.isRepeated = this.#answered > 0;
+    let drawn = Promise.resolve();
+    for await (const part of attachment) {
+      drawn = this.#drawPart(part);
+      if (document.hidden) break;
+      await drawn;
+      this.#answered = Math.max(this.#answered, part.offset + part.bytes.length);
+    }
     await drawn;
+  }
+
+  async #drawPart({ offset, bytes }: OutputPart): Promise<void> {
+    const repeated = Math.max(0, this.#answered - offset);
+    if (repeated > 0) await this.#write(bytes.subarray(0, repeated));
+    if (repeated > bytes.length) return;
+    this.isRepeated = false;
+    await this.#write(bytes.subarray(repeated));
+  }
+
+  async #write(bytes: Uint8Array): Promise<void> {
+    await new Promise<void>((resolve) => this.#terminal.write(bytes, resolve));
   }
 }
 
