@@ -1,4 +1,4 @@
-import { clearLine, createInterface, cursorTo, type Interface } from 'node:readline';
+import { clearScreenDown, createInterface, cursorTo, type Interface, moveCursor } from 'node:readline';
 
 export interface TerminalOptions {
   readonly input: NodeJS.ReadableStream;
@@ -56,13 +56,16 @@ export class Terminal {
 
   #clearPrompt(): void {
     if (!this.#isPromptShown) return;
+    moveCursor(this.#output, 0, -this.#lines.getCursorPos().rows);
     cursorTo(this.#output, 0);
-    clearLine(this.#output, 0);
+    clearScreenDown(this.#output);
     this.#isPromptShown = false;
   }
 
   #printPrompt(): void {
     if (!this.interactive || !this.#hasPrompt || this.#isClosed || this.#isPromptShown) return;
+    // Readline draws a long line again from the row where it began.
+    this.#output.write('\n'.repeat(this.#lines.getCursorPos().rows));
     this.#lines.prompt(true);
     this.#isPromptShown = true;
   }

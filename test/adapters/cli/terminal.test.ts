@@ -1,4 +1,7 @@
+import { PassThrough } from 'node:stream';
+import { setImmediate as tick } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { Terminal } from '../../../src/adapters/cli/chat-terminal.ts';
 import { commandName } from '../../../src/client/command-name.ts';
 import { object } from '../../support/client.ts';
 import { until } from '../../support/until.ts';
@@ -9,6 +12,38 @@ import { apiOf, createTalkingWorld, talk } from './support.ts';
 let world: World;
 beforeAll(async () => void (world = await createTalkingWorld()));
 afterAll(() => world.close());
+
+/** Returns the rows that a terminal shows. Knows only what readline sends. */
+function drawn(output: string, columns: number): string[] {
+  const rows = [''];
+  let [row, column] = [0, 0];
+  for (const [character, count, command] of output.replaceAll('\u001b', '').matchAll(/\[(\d+)([A-Z])|[^]/g)) {
+    if (command === 'A') row -= Number(count);
+    else if (command === 'G') column = Number(count) - 1;
+    else if (command === 'J') rows.splice(row, Infinity, rows[row]?.slice(0, column) ?? '');
+    else if (character === '\r') column = 0;
+    else if (character === '\n') [row, column] = [row + 1, 0];
+    else {
+      rows[row] = (rows[row] ?? '').slice(0, column) + character;
+      [row, column] = column + 1 === columns ? [row + 1, 0] : [row, column + 1];
+    }
+  }
+  return rows;
+}
+
+test('a line that is longer than the terminal is wide stays below what is printed, and erases none of it', async () => {
+  const [input, output] = [new PassThrough(), Object.assign(new PassThrough({ encoding: 'utf8' }), { columns: 20 })];
+  const terminal = new Terminal({ input, output, interactive: true }, { line() {}, end() {}, interrupt() {} });
+  terminal.showPrompt();
+  for (const key of 'x'.repeat(50)) input.write(key);
+  await tick();
+  terminal.write('one\n');
+  terminal.write('two\n');
+  terminal.write('thr');
+  terminal.write('ee\n');
+  expect(drawn(String(output.read()), 20)).toEqual(['one', 'two', 'three', `> ${'x'.repeat(18)}`, 'x'.repeat(20), 'x'.repeat(12)]);
+  terminal.close();
+});
 
 describe('a chat at a terminal', () => {
   test('has a prompt, does not show a typed message twice, and ends with /quit', async () => {
