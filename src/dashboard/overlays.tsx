@@ -137,6 +137,7 @@ export function Palette() {
     close();
     act();
   };
+  useLayoutEffect(() => document.getElementById(`command-${chosen}`)?.scrollIntoView({ block: 'nearest' }), [chosen]);
   const move = (step: number) => setChosen((chosen + step + shown.length) % Math.max(1, shown.length));
   return (
     <Dialog title={paletteTitle} closedby="any" onClose={close} class="palette">
