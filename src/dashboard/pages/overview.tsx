@@ -36,13 +36,14 @@ export function OverviewPage() {
 
 function Counts({ overview: { sandboxes, conversations } }: { readonly overview: api.Overview }) {
   const { by_status: status, in_quarantine: quarantine } = sandboxes;
-  const starting = status.STARTING + status.RESUMING;
+  // The list filters by one status, so the link leads to the first one that some have.
+  const inStatus = (label: string, ...of: readonly [api.SandboxStatus, ...api.SandboxStatus[]]) => [
+    of[0], label, of.reduce((sum, one) => sum + status[one], 0), ['sandboxes'], { status: of.find((one) => status[one] > 0) ?? of[0] },
+  ] as const;
   const { running, waiting_for_permission: waiting } = conversations.by_execution_status;
   const counts = [
-    ['RUNNING', 'Running', status.RUNNING, ['sandboxes'], { status: 'RUNNING' }],
-    ['STARTING', 'Starting', starting, ['sandboxes'], { status: 'STARTING' }],
-    ['PAUSED', 'Paused', status.PAUSED + status.PAUSING, ['sandboxes'], { status: 'PAUSED' }],
-    ['ERROR', 'Failed', status.ERROR + status.MISSING, ['sandboxes'], { status: 'ERROR' }],
+    inStatus('Running', 'RUNNING'), inStatus('Starting', 'STARTING', 'RESUMING'),
+    inStatus('Paused', 'PAUSED', 'PAUSING'), inStatus('Failed', 'ERROR', 'MISSING'),
     ['running', 'Agents at work', running, ['conversations'], {}],
     ['waiting_for_permission', 'Waiting for you', waiting, ['conversations'], {}],
   ] as const;
