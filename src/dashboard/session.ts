@@ -68,7 +68,11 @@ export async function logInWithLink(code: string): Promise<void> {
   // The code must not stay in the browser's history, although it expires soon.
   history.replaceState(null, '', '#/');
   route.value = { path: [], query: new URLSearchParams() };
-  const { key } = await clientWith().request('POST /api/v1/login', { body: { code } });
+  const { key } = await clientWith().request('POST /api/v1/login', { body: { code } }).catch(async (error: unknown) => {
+    // The page may have been opened with the link.
+    if (session.value === null) await resumeSession();
+    throw error;
+  });
   await logIn(key, true);
 }
 

@@ -61,6 +61,10 @@ describeWithChromium('The dashboard in a browser', () => {
     await page.goto(link);
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
     expect(page.url()).not.toContain(link.split('/').at(-1));
+    await page.goto('about:blank');
+    await page.goto(link);
+    await page.locator('.toast.failed').waitFor();
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
     await page.evaluate('localStorage.clear()');
     await page.goto('about:blank');
     await page.goto(link);
@@ -73,6 +77,7 @@ describeWithChromium('The dashboard in a browser', () => {
     await page.getByRole('button', { name: 'Allow once' }).click();
     await page.getByText('Answered: Allow once').waitFor();
     await page.getByText('It is pushed.').waitFor();
+    await page.getByRole('status').getByText('The agent has finished.').waitFor();
     const hostile = '<img src=x onerror="document.title=1"><script>document.title = 1</script> [click](javascript:document.title=1)';
     await page.getByLabel('Message').fill(acpScript({ say: hostile }));
     await page.keyboard.press('Enter');
