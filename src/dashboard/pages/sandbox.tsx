@@ -32,7 +32,8 @@ interface LoadedSandboxProps {
 function LoadedSandbox({ sandbox, onState }: LoadedSandboxProps) {
   const { state } = sandbox;
   const specs = useSpecs();
-  const spec = specs.data?.find(({ id }) => id === state.sandbox_spec_id) ?? null;
+  const spec = specs.data?.find(({ id }) => id === state.sandbox_spec_id);
+  const isSpecGone = specs.data !== null && spec === undefined;
   const tab = route.value.query.get('tab') ?? 'overview';
   return (
     <Page title={state.id} isId back={['Sandboxes', ['sandboxes']]}
@@ -43,11 +44,11 @@ function LoadedSandbox({ sandbox, onState }: LoadedSandboxProps) {
         ['overview', 'Overview'], ['logs', 'Logs'], ['terminal', 'Terminal'],
         ['files', 'Files'], ['ports', 'Ports'],
       ]} />
-      {tab === 'overview' && <Overview sandbox={sandbox} spec={spec} />}
+      {tab === 'overview' && <Overview sandbox={sandbox} spec={spec} isSpecGone={isSpecGone} />}
       {tab === 'logs' && <Logs sandbox={sandbox} />}
       {tab === 'terminal' && <TerminalTab sandbox={sandbox} />}
       {tab === 'files' && <Loaded resource={specs}>{() => <Files sandbox={sandbox} home={spec?.working_dir ?? '/'} />}</Loaded>}
-      {tab === 'ports' && <Loaded resource={specs}>{() => <Ports sandbox={sandbox} ports={spec?.ports ?? []} />}</Loaded>}
+      {tab === 'ports' && <Loaded resource={specs}>{() => <Ports sandbox={sandbox} spec={spec} />}</Loaded>}
     </Page>
   );
 }

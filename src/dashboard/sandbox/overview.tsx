@@ -9,11 +9,13 @@ import { Loaded } from '../ui/page.tsx';
 
 interface OverviewProps {
   readonly sandbox: Sandbox;
-  readonly spec: api.SandboxSpec | null;
+  readonly spec: api.SandboxSpec | undefined;
+  /** It is no longer configured. */
+  readonly isSpecGone: boolean;
 }
 
 /** The usage, the history and the details of a sandbox. */
-export function Overview({ sandbox, spec }: OverviewProps) {
+export function Overview({ sandbox, spec, isSpecGone }: OverviewProps) {
   const { state } = sandbox;
   const conversations = useResource((signal) => currentSession().client.request('GET /api/v1/app-conversations', {
     query: { sandbox_id__eq: state.id, limit: 20 }, signal,
@@ -28,7 +30,7 @@ export function Overview({ sandbox, spec }: OverviewProps) {
       <section class="card">
         <h2>Details</h2>
         <Facts facts={[
-          ['Spec', state.sandbox_spec_id],
+          ['Spec', `${state.sandbox_spec_id}${isSpecGone ? ' (no longer configured)' : ''}`],
           ['Owner', state.created_by_user_id],
           ['Conversations', talks.length > 0 && talks.map(({ id, title }) => (
             <p key={id}><Link to={['conversations', id]}>{shownTitle(title)}</Link></p>
@@ -36,7 +38,7 @@ export function Overview({ sandbox, spec }: OverviewProps) {
           ['Metadata', Object.keys(state.metadata).length > 0 && <Metadata metadata={state.metadata} />],
           ['Created', <Time at={state.created_at} />],
           ['Last active', <Time at={state.last_active_at} />],
-          ['Automatic actions', spec !== null && idlePolicyText(spec.rest)],
+          ['Automatic actions', spec !== undefined && idlePolicyText(spec.rest)],
           ['Expires', state.expires_at !== null && <Time at={state.expires_at} />],
           ['Paused', state.paused_by !== null && actorNames[state.paused_by]],
         ]} />

@@ -7,11 +7,14 @@ import { Empty } from '../ui/page.tsx';
 
 const lifetimes = [['3600', 'An hour'], ['86400', 'A day'], ['604800', 'A week']] as const;
 
-/** The ports in the spec, with links for a browser. */
-export function Ports({ sandbox, ports }: { readonly sandbox: Sandbox; readonly ports: readonly api.SandboxPort[] }) {
+/** The ports of a sandbox, with links for a browser. A sandbox that does not run has those that its spec has today. */
+export function Ports({ sandbox, spec }: { readonly sandbox: Sandbox; readonly spec: api.SandboxSpec | undefined }) {
   const [seconds, setSeconds] = useState('3600');
   const [links, setLinks] = useState<Readonly<Record<number, api.PortLink>>>({});
+  const ports: readonly Pick<api.SandboxPort, 'name' | 'port'>[] | undefined = sandbox.state.exposed_urls ?? spec?.ports;
+  if (ports === undefined) return <Empty icon="external" title="No ports are known">The spec of this sandbox is no longer configured.</Empty>;
   if (ports.length === 0) return <Empty icon="external" title="No ports">The spec of this sandbox names none.</Empty>;
+  const publicPorts = new Set(spec?.ports.flatMap((one) => (one.public ? [one.port] : [])));
   return (
     <>
       {canChange() && (
@@ -23,9 +26,9 @@ export function Ports({ sandbox, ports }: { readonly sandbox: Sandbox; readonly 
         </>
       )}
       <Table items={ports} keyOf={({ port }) => port} columns={[
-        ['Name', 'main', ({ name, port, public: isPublic }) => (
+        ['Name', 'main', ({ name, port }) => (
           <>
-            {name}{isPublic && <span class="tag">public</span>}
+            {name}{publicPorts.has(port) && <span class="tag">public</span>}
             {links[port] && <small class="dim">Ends <Time at={links[port].expires_at} /></small>}
           </>
         )],
