@@ -195,6 +195,54 @@ export function dashboardActions(opened: () => { readonly scene: Scene; readonly
     await page.getByText('in 23h').waitFor();
   });
 
+  test('the palette shows the entry that the arrow keys choose', async () => {
+    await using page = await opened().scene.page('overview');
+    await page.getByRole('navigation').first().waitFor();
+    await page.keyboard.press('Control+k');
+    await page.getByRole('option').getByText('Conversation', { exact: true }).first().waitFor();
+    await page.setViewportSize({ width: 640, height: 300 });
+    await page.keyboard.press('ArrowUp');
+    const hidden = await page.getByRole('option', { selected: true }).evaluate((option) => {
+      const [list, shown] = [option.parentElement?.getBoundingClientRect(), option.getBoundingClientRect()];
+      return [shown.bottom - (list?.bottom ?? 0), (list?.top ?? 0) - shown.top];
+    });
+    expect(Math.max(...hidden)).toBeLessThanOrEqual(1);
+  });
+
+  test('a long draft can be sent at a zoom of 400 %', async () => {
+    const { scene, seeded } = opened();
+    const { page, context } = await scene.open(`conversations/${seeded.conversation.id}`, { viewport: { width: 320, height: 256 } });
+    await page.getByLabel('Message').fill('one line\n'.repeat(9));
+    await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)');
+    const box = await page.getByRole('button', { name: 'Send' }).boundingBox();
+    expect((box?.y ?? Infinity) + (box?.height ?? 0)).toBeLessThanOrEqual(256);
+    await context.close();
+  });
+
+  test('shows the ports of a running sandbox whose spec is no longer configured', async () => {
+    const { scene, seeded } = opened();
+    await using page = await scene.page('nothing');
+    await page.getByText('There is no such page').waitFor();
+    await page.route(/sandbox-specs/, (route) => route.fulfill({ json: { items: [], next_page_id: null } }));
+    await page.goto(`${scene.url}/#/sandboxes/${seeded.sandbox.id}`);
+    await page.getByText('web (no longer configured)').waitFor();
+    await page.getByRole('link', { name: 'Ports' }).click();
+    await page.getByRole('cell', { name: '8000' }).waitFor();
+  });
+
+  test('a number of the overview leads to sandboxes that it counts', async () => {
+    await using page = await opened().scene.page('nothing');
+    await page.getByText('There is no such page').waitFor();
+    await page.route(/\/overview$/, async (route) => {
+      const response = await route.fetch();
+      const { sandboxes, ...rest } = await response.json();
+      const by_status = { ...sandboxes.by_status, STARTING: 0, RESUMING: 2 };
+      await route.fulfill({ response, json: { ...rest, sandboxes: { ...sandboxes, by_status } } });
+    });
+    await page.keyboard.press('1');
+    expect(await page.getByRole('link', { name: '2 Starting' }).getAttribute('href')).toBe('#/sandboxes?status=RESUMING');
+  });
+
   test('keeps the focus at a button after its dialog, and after its work', async () => {
     const { scene, seeded } = opened();
     await using page = await scene.page(`sandboxes/${seeded.sandbox.id}?tab=ports`);

@@ -1,3 +1,4 @@
+import { useRef } from 'preact/hooks';
 import type { Conversation } from '../../client/index.ts';
 import { draftOf, useDraft, withoutSent } from '../drafts.ts';
 import { plural } from '../format.ts';
@@ -41,6 +42,7 @@ function Form({ conversation, waiting: { length: queued }, isRunning }: Composer
   const [draft, change] = useDraft(conversation.id);
   const text = draft?.text ?? '';
   const [isBusy, run] = useAction();
+  const hasRun = useRef(false);
   const { archived_at: archivedAt, start_status: startStatus } = conversation.state;
   const why = archivedAt !== null ? 'This conversation is archived: it takes no more messages.'
     : startStatus === 'ERROR' ? 'This conversation did not start. Fix the cause that is shown above, then start a new conversation.'
@@ -48,8 +50,9 @@ function Form({ conversation, waiting: { length: queued }, isRunning }: Composer
   if (why !== null) return <p class="composer-off">{why}</p>;
   const isWaiting = conversation.state.execution_status === 'waiting_for_permission';
   const messages = plural(queued, 'message');
+  hasRun.current ||= isRunning;
   const state = isRunning ? `The agent ${isWaiting ? 'waits for your answer' : 'works'}${queued > 0 ? ` · ${messages} queued` : ''}`
-    : queued > 0 ? `${messages} ${queued === 1 ? 'waits' : 'wait'}` : '';
+    : queued > 0 ? `${messages} ${queued === 1 ? 'waits' : 'wait'}` : hasRun.current ? 'The agent has finished.' : '';
   const send = () => run(async () => {
     if (text.trim() === '') return;
     await conversation.send(text);

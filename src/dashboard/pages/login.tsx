@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { asError } from '../live-resources.ts';
 import { loginNotice, logIn } from '../session.ts';
 import { useAction } from '../ui/actions.tsx';
@@ -9,6 +9,9 @@ export function LoginPage() {
   const [key, setKey] = useState('');
   const [isTabOnly, setTabOnly] = useState(false);
   const [isBusy, run] = useAction((error) => (loginNotice.value = asError(error).message));
+  useEffect(() => {
+    document.title = 'Log in · Skep';
+  }, []);
   return (
     <main class="login">
       <form onSubmit={(event) => {
