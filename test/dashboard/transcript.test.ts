@@ -93,6 +93,11 @@ describe('a transcript', () => {
     expect(textsOf(transcript)).toEqual(['Not delivered dropped', 'first', 'Hello.']);
     expect(waitingIn(transcript)).toEqual(['second']);
     expect(transcript.plan?.entries).toHaveLength(1);
+    expect(transcript.hasTurn).toBe(true);
+    const later = transcriptOf(started('a'));
+    expect(later.hasTurn).toBe(false);
+    later.prepend([asked('a')]);
+    expect(later.hasTurn).toBe(true);
   });
 
   test('has the content of the call of an open request, also if the call is older than the events that were read first', () => {

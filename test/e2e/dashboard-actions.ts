@@ -4,6 +4,9 @@ import type { Seeded } from '../dashboard/seed.ts';
 import { acpScript, type AcpStep } from '../doubles/acp-agent/steps.ts';
 import { createClient } from '../../src/client/index.ts';
 
+const options = [{ optionId: 'yes', name: 'Go on', kind: 'allow_once' as const }];
+const askAs = (id: string): AcpStep => ({ ask: { toolCallId: id, title: id, options } });
+
 /** Tests of actions in the dashboard with the mouse. */
 export function dashboardActions(opened: () => { readonly scene: Scene; readonly seeded: Seeded }): void {
   test('publishes changes, after an error because the host supports no pull requests', async () => {
@@ -94,15 +97,33 @@ export function dashboardActions(opened: () => { readonly scene: Scene; readonly
 
   test('stops a turn whose start is older than the events that are read first, and shows a conversation with only older events', async () => {
     const { scene, seeded } = opened();
-    const ask = { toolCallId: 'wait', title: 'wait', options: [{ optionId: 'yes', name: 'Go on', kind: 'allow_once' as const }] };
     const conversation = await scene.client.conversations.start({});
     const plans = Array.from({ length: 1600 }, () => ({ plan: [] }));
-    for await (const event of conversation.turn(acpScript(...plans, { ask }))) if (event.kind === 'permission_requested') break;
+    for await (const event of conversation.turn(acpScript(...plans, askAs('wait')))) if (event.kind === 'permission_requested') break;
     await using page = await scene.page(`conversations/${conversation.id}`);
     await page.getByRole('button', { name: 'Stop' }).click();
     await page.getByText('The turn ended: cancelled.').waitFor();
     await page.goto(`${scene.url}/#/conversations/${seeded.conversation.id}`);
     await page.getByText('The total ignores how many').waitFor();
+  });
+
+  test('shows a message that waits for the end of a long turn', async () => {
+    const { scene } = opened();
+    const conversation = await scene.client.conversations.start({});
+    const plans = Array.from({ length: 3200 }, () => ({ plan: [] }));
+    // So many rows that the oldest ones are not drawn.
+    const calls = Array.from({ length: 60 }, (_, call) => ({ tool: { toolCallId: `call ${call}`, title: `call ${call}` } }));
+    let requests = 0;
+    for await (const event of conversation.turn(acpScript(askAs('first'), ...plans, ...calls, askAs('second')))) {
+      if (event.kind !== 'permission_requested') continue;
+      if (++requests === 2) break;
+      await conversation.send('and then');
+      await conversation.answer(event.data.permission_id, 'yes');
+    }
+    await using page = await scene.page(`conversations/${conversation.id}`);
+    await page.getByRole('list', { name: 'Queue' }).getByText('and then').waitFor();
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await page.locator('.said.agent').getByText('heard: and then').waitFor();
   });
 
   test('a press outside closes a dialog in which nothing can be lost', async () => {
@@ -210,8 +231,9 @@ export function dashboardActions(opened: () => { readonly scene: Scene; readonly
   });
 
   test('a long draft can be sent at a zoom of 400 %', async () => {
-    const { scene, seeded } = opened();
-    const { page, context } = await scene.open(`conversations/${seeded.conversation.id}`, { viewport: { width: 320, height: 256 } });
+    const { scene } = opened();
+    const { id } = await scene.client.conversations.start({});
+    const { page, context } = await scene.open(`conversations/${id}`, { viewport: { width: 320, height: 256 } });
     await page.getByLabel('Message').fill('one line\n'.repeat(9));
     await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)');
     const box = await page.getByRole('button', { name: 'Send' }).boundingBox();

@@ -48,10 +48,17 @@ export class Transcript {
   /** The chosen options by the id of the permission request; null if the request was withdrawn. */
   readonly answers = new Map<string, string | null>();
   readonly #byKey = new Map<string, Entry>();
+  /** The message of the last turn. */
+  #turn: string | null = null;
   /** The calls by id, before the first known start of a turn. */
   #firstCalls = new Map<string, CallEntry>();
   /** The calls of the last turn by id. Agents can reuse an id in another turn. */
   #calls = this.#firstCalls;
+
+  /** Whether the message of the last turn is known. Then all that wait behind it are, because the queue keeps its order. */
+  get hasTurn(): boolean {
+    return this.#turn !== null && this.#byKey.has(this.#turn);
+  }
 
   /** Returns the rows, and the messages that wait for the agent. A message of the user is placed where its turn began. */
   arranged(): { readonly rows: readonly Entry[]; readonly waiting: readonly MessageEntry[] } {
@@ -80,6 +87,7 @@ export class Transcript {
       case 'work_tree_changed': return void (this.workTree = event.data);
       case 'turn_started':
         this.#calls = new Map();
+        this.#turn = event.data.message_id;
         return this.#changeQueue('taken', event.data.message_id);
       case 'turn_ended': return this.#endTurn(event);
       case 'start_step': case 'setup_script': case 'microagents': case 'sandbox_moved': case 'conversation_archived': {
@@ -108,6 +116,7 @@ export class Transcript {
     if (older.#calls !== older.#firstCalls) this.#firstCalls = older.#firstCalls;
     for (const [key, entry] of older.#byKey) if (!this.#byKey.has(key)) this.#byKey.set(key, entry);
     for (const [id, answer] of older.answers) if (!this.answers.has(id)) this.answers.set(id, answer);
+    this.#turn ??= older.#turn;
     this.plan ??= older.plan;
     this.usage ??= older.usage;
     this.workTree ??= older.workTree;

@@ -71,16 +71,22 @@ const turnStatuses: ReadonlySet<api.AppConversation['execution_status']> = new S
 function Log({ conversation, source }: { readonly conversation: Conversation; readonly source: TranscriptSource }) {
   const unfolded = useMemo(() => new Set<string>(), []);
   const { transcript, rows, waiting } = source.log.value;
+  const firstId = source.firstId.value;
+  const isRunning = turnStatuses.has(conversation.state.execution_status);
+  const readOlder = () => void source.readOlder().catch(toastFailure);
+  useEffect(() => {
+    if (isRunning && firstId > 0 && !transcript.hasTurn) readOlder();
+  }, [isRunning, firstId]);
   return (
     <div class="talk-main">
       <NotUpToDate error={source.error.value} />
       <VirtualLog count={rows.length} label="Conversation" keyOf={(index) => rows[index]?.key ?? ''}
-        firstId={source.firstId.value} onStart={() => void source.readOlder().catch(toastFailure)}
+        firstId={firstId} onStart={readOlder}
         rowOf={(index) => {
           const entry = rows[index];
           return entry && <EntryRow entry={entry} transcript={transcript} conversation={conversation} unfolded={unfolded} />;
         }} />
-      <Composer conversation={conversation} waiting={waiting} isRunning={turnStatuses.has(conversation.state.execution_status)} />
+      <Composer conversation={conversation} waiting={waiting} isRunning={isRunning} />
     </div>
   );
 }
