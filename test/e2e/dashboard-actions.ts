@@ -253,14 +253,12 @@ export function dashboardActions(opened: () => { readonly scene: Scene; readonly
   });
 
   test('a number of the overview leads to sandboxes that it counts', async () => {
-    await using page = await opened().scene.page('nothing');
+    const { scene } = opened();
+    const overview = await scene.client.request('GET /api/v1/overview');
+    const sandboxes = { ...overview.sandboxes, by_status: { ...overview.sandboxes.by_status, STARTING: 0, RESUMING: 2 } };
+    await using page = await scene.page('nothing');
     await page.getByText('There is no such page').waitFor();
-    await page.route(/\/overview$/, async (route) => {
-      const response = await route.fetch();
-      const { sandboxes, ...rest } = await response.json();
-      const by_status = { ...sandboxes.by_status, STARTING: 0, RESUMING: 2 };
-      await route.fulfill({ response, json: { ...rest, sandboxes: { ...sandboxes, by_status } } });
-    });
+    await page.route(/\/overview$/, (route) => route.fulfill({ json: { ...overview, sandboxes } }));
     await page.keyboard.press('1');
     expect(await page.getByRole('link', { name: '2 Starting' }).getAttribute('href')).toBe('#/sandboxes?status=RESUMING');
   });

@@ -12,7 +12,7 @@ export function Ports({ sandbox, spec }: { readonly sandbox: Sandbox; readonly s
   const [seconds, setSeconds] = useState('3600');
   const [links, setLinks] = useState<Readonly<Record<number, api.PortLink>>>({});
   const ports: readonly Pick<api.SandboxPort, 'name' | 'port'>[] | undefined = sandbox.state.exposed_urls ?? spec?.ports;
-  if (ports === undefined) return <Empty icon="external" title="No ports are known">The spec of this sandbox is no longer configured.</Empty>;
+  if (ports === undefined) return <Empty icon="external" title="No ports are known">Its spec is no longer configured.</Empty>;
   if (ports.length === 0) return <Empty icon="external" title="No ports">The spec of this sandbox names none.</Empty>;
   const publicPorts = new Set(spec?.ports.flatMap((one) => (one.public ? [one.port] : [])));
   return (
