@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { api, Conversation } from '../../client/index.ts';
 import { Changes } from '../conversation/changes.tsx';
 import { Composer } from '../conversation/composer.tsx';
@@ -68,14 +68,20 @@ function LoadedConversation({ conversation, onState }: LoadedConversationProps) 
 /** The execution statuses of a conversation with an unfinished turn. */
 const turnStatuses: ReadonlySet<api.AppConversation['execution_status']> = new Set(['running', 'waiting_for_permission', 'frozen']);
 
+/** How often older events are read for the message of the turn. There is none if the agent began to work by itself. */
+const maxReadings = 10;
+
 function Log({ conversation, source }: { readonly conversation: Conversation; readonly source: TranscriptSource }) {
   const unfolded = useMemo(() => new Set<string>(), []);
   const { transcript, rows, waiting } = source.log.value;
   const firstId = source.firstId.value;
   const isRunning = turnStatuses.has(conversation.state.execution_status);
   const readOlder = () => void source.readOlder().catch(toastFailure);
+  const readings = useRef(0);
   useEffect(() => {
-    if (isRunning && firstId > 0 && !transcript.hasTurn) readOlder();
+    if (!isRunning || firstId === 0 || transcript.hasTurn || readings.current === maxReadings) return;
+    readings.current += 1;
+    readOlder();
   }, [isRunning, firstId]);
   return (
     <div class="talk-main">
