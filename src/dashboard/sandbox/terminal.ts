@@ -42,7 +42,10 @@ export async function showTerminal(element: HTMLElement, execution: Execution, o
   };
   let attachment = attach(true);
   const output = new Output(terminal, execution.state.stdout_bytes);
-  terminal.onData((text) => output.isRepeated || void attachment.write(text).catch(notAttached));
+  terminal.onData((text) => {
+    // The terminal's own answers begin with an escape, and keys that are typed meanwhile do not.
+    if (!output.isRepeated || !text.startsWith('\u001B')) void attachment.write(text).catch(notAttached);
+  });
   fit.fit();
   terminal.onResize(resize);
   const observer = new ResizeObserver(() => fit.fit());
