@@ -3,8 +3,8 @@ import { commandName } from '../client/command-name.ts';
 
 export function storeWarningText({ code, dataDir }: StoreWarning): string {
   if (code === 'upgrading') {
-    return `The store in the data folder ${dataDir} is of an older version and is upgraded now. Until then, the server does not `
-      + 'listen. For many gigabytes that can take minutes.';
+    return `The store in the data folder ${dataDir} is of an older version and is upgraded first. For many gigabytes that can `
+      + 'take minutes.';
   }
   if (code === 'store_lost') {
     return `skep.db in the data folder ${dataDir} is gone, but deployment.json is there, so a server has used it. The start creates `

@@ -134,11 +134,16 @@ export function followEvents(
   id: string | undefined, begin: (latest: number) => number, onEvent: (event: api.Event) => void, onFailure: OnFailure,
 ): () => void {
   let last: number | null = null;
+  let isFailing = false;
+  const note: OnFailure = (error) => {
+    isFailing = error !== null;
+    onFailure(error);
+  };
   return whileVisible(async (signal, isLive) => {
     const { client } = currentSession();
-    if (isLive || last === null) {
+    if (isFailing || last === null) {
       const latest = await latestEventId(client, id ?? null, signal);
-      onFailure(null);
+      note(null);
       last ??= begin(latest);
     }
     const after = last;
@@ -149,7 +154,7 @@ export function followEvents(
       last = event.id;
       onEvent(event);
     }
-  }, onFailure);
+  }, note);
 }
 
 /** Browsers have six connections to one server, for all their tabs. Two stay free for requests. */

@@ -38,6 +38,9 @@ export async function isInUse(deps: SandboxDeps, sandbox: Sandbox): Promise<bool
   return conversations === null || conversations.some(isWorking) || (await deps.executionReconciler.keepsAwake(sandbox));
 }
 
+/** The sandboxes with a damaged conversation that the log names. Sweeps find them again and again. */
+const logged = new WeakMap<Store, Set<string>>();
+
 /** Returns the conversations that use the sandbox; null if one is damaged, which must not stop the work on the sandbox. */
 export async function findIntactUsers({ store, logger }: CoreDeps, sandboxId: string): Promise<readonly Conversation[] | null> {
   try {
@@ -45,7 +48,9 @@ export async function findIntactUsers({ store, logger }: CoreDeps, sandboxId: st
   } catch (error) {
     if (!isDamagedRecord(error)) throw error;
     const message = 'a sandbox has a damaged conversation, so it counts as in use, and its changes are not kept; restore it from a backup';
-    logger.warn({ sandbox: sandboxId, ...logFieldsOf(error) }, message);
+    const names = logged.get(store) ?? new Set();
+    if (!names.has(sandboxId)) logger.warn({ sandbox: sandboxId, ...logFieldsOf(error) }, message);
+    logged.set(store, names.add(sandboxId));
     return null;
   }
 }

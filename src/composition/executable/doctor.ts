@@ -66,7 +66,10 @@ async function checkParts(config: SkepConfig, env: NodeJS.ProcessEnv): Promise<r
   await check('store', async () => {
     const warnings: Finding[] = [];
     const contents = await inspectSqlite(config.dataDir, {
-      warn: ({ code, dataDir }) => warnings.push(finding(code === 'log_lost' ? 'store_log_lost' : 'store_lost', { dataDir })),
+      warn: ({ code, dataDir }) => {
+        // Nothing is upgraded here.
+        if (code !== 'upgrading') warnings.push(finding(code === 'log_lost' ? 'store_log_lost' : code, { dataDir }));
+      },
       deploymentId: readDeploymentFile(config.dataDir)?.id,
     });
     if (contents.kind === 'current') open.adopt(contents.store, (opened) => opened.close());

@@ -16,7 +16,7 @@ export function LoginPage() {
     <main class="login">
       <form onSubmit={(event) => {
         event.preventDefault();
-        void run(() => logIn(key.trim(), !isTabOnly));
+        if (key.trim() !== '') void run(() => logIn(key.trim(), !isTabOnly));
       }}>
         <Logo />
         <h1>Log in to Skep</h1>

@@ -21,7 +21,7 @@ export function MicroagentsPage() {
     <Page title="Microagents" actions={talk}>
       <form class="filters" onSubmit={(event) => {
         event.preventDefault();
-        navigate(['microagents', repository]);
+        if (repository !== '' && repository !== name) navigate(['microagents', repository]);
       }}>
         <RepositoryInput value={repository} onInput={setRepository} />
         <Button type="submit" disabled={repository === '' || repository === name}>Show</Button>

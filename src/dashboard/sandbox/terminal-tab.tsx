@@ -33,6 +33,7 @@ function Terminals({ sandbox }: { readonly sandbox: Sandbox }) {
   }, [id]);
   const open = async () => {
     const shell = await executions.start(loginShell, { tty: { cols: 80, rows: 24 } });
+    newTerminals.add(shell.id);
     navigate(['sandboxes', id], queryOf(shell.id));
   };
   return (
@@ -54,6 +55,9 @@ function Terminals({ sandbox }: { readonly sandbox: Sandbox }) {
     </>
   );
 }
+
+/** The ids of the terminals that this page has started and not shown yet. */
+const newTerminals = new Set<string>();
 
 function queryOf(terminal: string): Query {
   return { tab: 'terminal', terminal };
@@ -96,7 +100,8 @@ function Screen({ execution, onEnd }: { readonly execution: Execution; readonly 
   useEffect(() => {
     if (failure !== null) return;
     const abort = new AbortController();
-    const options = { signal: abort.signal, isForScreenReader: isForScreenReader.value, onOtherWriter: setTaken };
+    const isNew = newTerminals.delete(execution.id);
+    const options = { signal: abort.signal, isForScreenReader: isForScreenReader.value, isNew, onOtherWriter: setTaken };
     // The terminal is most of the page's code, so it is loaded on demand.
     void import('./terminal.ts')
       .catch((cause: unknown) => {

@@ -6,13 +6,15 @@ import type { Attachment, Execution, OutputPart } from '../../client/index.ts';
 interface TerminalOptions {
   readonly signal: AbortSignal;
   readonly isForScreenReader: boolean;
+  /** No terminal was attached to the execution before. */
+  readonly isNew: boolean;
   /** Called when another client becomes the writer, with the attachment that can take over. Null: this client is the writer again. */
   readonly onOtherWriter: (attachment: Attachment | null) => void;
 }
 
 /** Shows an execution's terminal in the element until it ends, or the signal fires. */
 export async function showTerminal(element: HTMLElement, execution: Execution, options: TerminalOptions): Promise<void> {
-  const { signal, isForScreenReader, onOtherWriter } = options;
+  const { signal, isForScreenReader, isNew, onOtherWriter } = options;
   const terminal = new Terminal({
     cursorBlink: !matchMedia('(prefers-reduced-motion: reduce)').matches,
     fontFamily: getComputedStyle(element).fontFamily,
@@ -41,7 +43,7 @@ export async function showTerminal(element: HTMLElement, execution: Execution, o
     return execution.attach({ takeover, hold: true, signal, onWriter });
   };
   let attachment = attach(true);
-  const output = new Output(terminal, execution.state.stdout_bytes);
+  const output = new Output(terminal, isNew ? 0 : execution.state.stdout_bytes);
   terminal.onData((text) => {
     // The terminal's own answers begin with an escape, and keys that are typed meanwhile do not.
     if (!output.isRepeated || !text.startsWith('\u001B')) void attachment.write(text).catch(notAttached);
@@ -73,8 +75,8 @@ function notAttached(): void {}
 
 /** The output on the screen. */
 class Output {
-  /** Whether it was drawn before, by this window or another one. What it asks the terminal was answered then. */
-  isRepeated = true;
+  /** True while output is drawn that was there before. What it asks the terminal was answered then, if a terminal was attached. */
+  isRepeated = false;
   #answered: number;
   readonly #terminal: Terminal;
 
@@ -86,7 +88,6 @@ class Output {
 
   /** Draws the output until it ends. A hidden page draws slowly, and the command must not wait for it, so it leaves at the next output. */
   async draw(attachment: Attachment): Promise<void> {
-    this.isRepeated = this.#answered > 0;
     let drawn = Promise.resolve();
     for await (const part of attachment) {
       drawn = this.#drawPart(part);
@@ -98,9 +99,9 @@ class Output {
   }
 
   async #drawPart({ offset, bytes }: OutputPart): Promise<void> {
-    const repeated = Math.max(0, this.#answered - offset);
-    if (repeated > 0) await this.#write(bytes.subarray(0, repeated));
-    if (repeated > bytes.length) return;
+    const repeated = Math.min(bytes.length, Math.max(0, this.#answered - offset));
+    this.isRepeated = true;
+    await this.#write(bytes.subarray(0, repeated));
     this.isRepeated = false;
     await this.#write(bytes.subarray(repeated));
   }

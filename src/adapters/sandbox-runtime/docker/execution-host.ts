@@ -105,13 +105,16 @@ export class DockerExecutionHost implements ExecutionHost {
 
   /** Finishes the removals that wait for the sandbox to run: those of this process, and with `others` also those of earlier ones. */
   async finishRemovals(id: string, others: boolean): Promise<void> {
-    const removed = new Set(this.#waiting.get(id));
+    const own = new Set(this.#waiting.get(id));
+    const removed = new Set(own);
     if (others) {
       const command = listRemovedCommand(keptFolder);
       const { output } = await withScriptTimeLimit(this.#engine.closed, (signal) => runScript(this, id, command, signal));
       for (const executionId of output.split('\n')) if (dnsLabel.test(executionId)) removed.add(executionId);
     }
     for (const executionId of removed) {
+      // Removed meanwhile by somebody else, who may have started another one with its id.
+      if (own.has(executionId) && this.#waiting.get(id)?.has(executionId) !== true) continue;
       if ((await this.#removeNow(id, executionId)) === null) this.#waitNoLonger(id, executionId);
     }
   }

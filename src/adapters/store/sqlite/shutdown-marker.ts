@@ -12,6 +12,7 @@ const closed = '-'.repeat(36);
 /**
  * - `log_lost`: the write-ahead log of a store that was not closed is gone. Changes are lost, unless another program merged the log.
  * - `store_lost`: the deployment has been used, but its database is gone.
+ * - `upgrading`: the store is of an older version, and is upgraded now.
  */
 export interface StoreWarning {
   readonly code: 'log_lost' | 'store_lost' | 'upgrading';

@@ -45,7 +45,7 @@ export async function createSqliteStore(options: SqliteStoreOptions): Promise<St
   const { dataDir, exclusive = true } = options;
   const folder = prepareDataFolder(dataDir);
   if (exclusive) return openExclusive(folder, options);
-  const schema = examineFolder(folder, options.warn);
+  const schema = examineToUpgrade(folder, options);
   if (schema < migrations.length) migrateShared(folder);
   if (schema === 0) options.onCreated?.(folder.path);
   const database = openCurrent(folder);
@@ -98,8 +98,7 @@ export async function inspectSqlite(dataDir: string, { warn, deploymentId }: Ins
 function openExclusive(folder: DataFolder, options: SqliteStoreOptions): Store {
   using opened = new DisposableStack();
   const lock = opened.use(lockFolder(folder));
-  const schema = examineFolder(folder, options.warn);
-  if (schema > 0 && schema < migrations.length) options.warn?.({ code: 'upgrading', dataDir: folder.path });
+  examineToUpgrade(folder, options);
   const database = opened.use(openAndMigrate(folder));
   withRefusals(folder, () => {
     if (options.deploymentId !== undefined) claimForDeployment(folder, database, options.deploymentId);
@@ -109,6 +108,13 @@ function openExclusive(folder: DataFolder, options: SqliteStoreOptions): Store {
   // From here on, the store closes them.
   opened.move();
   return storeOf('sqlite', database, () => closeExclusive(folder, database, lock), options);
+}
+
+/** Returns the version of the schema, and warns before it is upgraded. */
+function examineToUpgrade(folder: DataFolder, { warn }: SqliteStoreOptions): number {
+  const schema = examineFolder(folder, warn);
+  if (schema > 0 && schema < migrations.length) warn?.({ code: 'upgrading', dataDir: folder.path });
+  return schema;
 }
 
 function claimForDeployment(folder: DataFolder, database: DatabaseSync, deploymentId: (kept: string | null) => string): void {
