@@ -86,7 +86,7 @@ export function dashboardDrafts(opened: () => { readonly scene: Scene; readonly 
     await page.goto(`${scene.url}/#/conversations/${id}`);
     const message = page.getByLabel('Message');
     await message.fill('first');
-    await typeDuring(/messages$/, () => page.keyboard.press('Enter'), ' and more');
+    await typeDuring(/messages$/, () => message.press('Enter'), ' and more');
     await page.locator('.said.agent').getByText('heard: first').waitFor();
     await expect.poll(() => message.inputValue()).toBe('and more');
     const problem = { type: 'about:blank', title: 'No', status: 409, detail: 'Not now.', code: 'conversation_not_ready' };
