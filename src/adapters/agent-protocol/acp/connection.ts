@@ -152,9 +152,9 @@ const maxLines = 1000;
 const envelope = z
   .looseObject({
     jsonrpc: z.literal('2.0'),
-    // An answer repeats it.
+    // An answer repeats it, also the name of an unknown method.
     id: z.union([z.string().max(1000), z.number()]).optional(),
-    method: z.string().optional(),
+    method: z.string().max(1000).optional(),
     params: z.unknown().optional(),
   })
   .refine(({ id, method }) => id !== undefined || method !== undefined);
@@ -192,7 +192,7 @@ async function* readMessages(
       await requests.receive();
       // The SDK keeps a request until it is answered, so it gets only what its handler needs. It refuses all other requests.
       const { toolCallId } = permission?.toolCall ?? {};
-      forSdk = { ...parsed, params: permission && { ...permission, toolCall: { toolCallId } } };
+      forSdk = { jsonrpc: '2.0', id, method, params: permission && { ...permission, toolCall: { toolCallId } } };
     } else if (id !== undefined) {
       const asked = requests.answered(id);
       if (asked?.method === methods.agent.session.prompt) listener.end();

@@ -30,7 +30,7 @@ function* output(): Generator<Uint8Array> {
   for (let id = 0; id < count.requests; id += 1) {
     const toolCall = { toolCallId: `asked-${id}`, content: [{ type: 'content', content: { type: 'text', text: long } }] };
     const params = { sessionId: 's', toolCall, options: [{ optionId: 'yes', name: 'Yes', kind: 'allow_once' }] };
-    yield line({ id: `request-${id}`, method: 'session/request_permission', params });
+    yield line({ id: `request-${id}`, method: 'session/request_permission', params, other: long });
   }
   note('requests');
   // A line without an end, byte by byte.

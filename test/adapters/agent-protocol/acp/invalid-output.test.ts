@@ -48,8 +48,10 @@ describe('Output of an agent', () => {
 
   test('is passed on where it is no message', async () => {
     const { does, otherOutput } = await openScripted({ agent: { preamble: 'Welcome\n{"level":"warn"}\n' } });
-    expect(await does({ say: 'a' }, { raw: line({ method: 'session/update' }) }, { raw: 'not logged in\n{"jsonrpc":"2.0","method":"sess\n' })).toEqual(ended);
-    expect(otherOutput.filter((text) => text !== '')).toEqual(['Welcome', '{"level":"warn"}', 'not logged in']);
+    const long = line({ id: 5, method: 'm'.repeat(1001) });
+    const raw = `not logged in\n{"jsonrpc":"2.0","method":"sess\n${long}`;
+    expect(await does({ say: 'a' }, { raw: line({ method: 'session/update' }) }, { raw })).toEqual(ended);
+    expect(otherOutput.filter((text) => text !== '')).toEqual(['Welcome', '{"level":"warn"}', 'not logged in', long.trim()]);
   });
 
   test('may have many invalid lines if valid messages come in between', async () => {
