@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
+import { onTestFailed } from 'vitest';
 import { createClient, type SkepClient } from '../../src/client/index.ts';
 import { createRepository, type RepositoryDescription } from '../contracts/git-repository.ts';
 import { acpAgentCommand } from '../doubles/acp-agent/start.ts';
@@ -69,7 +70,7 @@ export interface Scene extends AsyncDisposable {
   restart(): Promise<void>;
   /** Opens a page of the dashboard, logged in as an administrator, with another key, or not logged in. */
   open(place: string, options?: OpenOptions): Promise<OpenPage>;
-  /** Opens a page that is closed when it is disposed of, which throws if the page has had errors. */
+  /** Opens a page that is closed when it is disposed of, which throws if the page has had errors. Its text is printed if the test fails. */
   page(place: string, key?: string | null): Promise<Page & AsyncDisposable>;
 }
 
@@ -107,8 +108,11 @@ export async function createScene(): Promise<Scene> {
     },
     async page(place, key) {
       const { page, context, errors } = await scene.open(place, key === undefined ? {} : { key });
+      let text = '';
+      onTestFailed(() => console.error(`${place} showed at the end:\n${text}`));
       return Object.assign(page, {
         async [Symbol.asyncDispose]() {
+          text = await page.locator('body').innerText({ timeout: 5000 }).catch(String);
           await context.close();
           if (errors.length > 0) throw new Error(errors.join('\n'));
         },

@@ -111,9 +111,14 @@ export function dashboardTerminals(opened: () => { readonly scene: Scene; readon
     await using page = await scene.page(`sandboxes/${seeded.sandbox.id}?tab=terminal`);
     // Requests overtake each other.
     await page.route(/\/resize$/, (route) => route.abort());
+    const start = page.waitForRequest((request) => request.method() === 'POST' && request.url().endsWith('/executions'));
+    const resize = page.waitForEvent('websocket').then((socket) => socket.waitForEvent('framesent', ({ payload }) => payload.includes('resize')));
     await openTerminal(page);
     const rows = page.locator('.xterm-rows > div');
     const before = await rows.count();
+    const { tty } = (await start).postDataJSON() as { readonly tty: { readonly rows: number } };
+    expect(tty.rows).toBe(before);
+    expect(JSON.parse(String((await resize).payload))).toEqual({ resize: tty });
     await page.setViewportSize({ width: 500, height: 500 });
     await expect.poll(() => rows.count()).toBeLessThan(before);
     await expect.poll(async () => {
@@ -125,9 +130,16 @@ export function dashboardTerminals(opened: () => { readonly scene: Scene; readon
   test('a terminal that can’t be loaded says so, and can be tried again', async () => {
     const { scene, seeded } = opened();
     await using page = await scene.page(`sandboxes/${seeded.sandbox.id}?tab=terminal`);
-    await page.route(/assets\/terminal.*js/, (route) => route.fulfill({ status: 404 }));
+    const failure = page.getByText('The terminal could not be loaded.');
+    const block = () => page.route(/assets\/terminal.*js/, (route) => route.fulfill({ status: 404 }));
+    await block();
     await page.getByRole('button', { name: 'Open a terminal' }).click();
-    await page.getByText('The terminal could not be loaded.').waitFor();
+    await failure.waitFor();
+    await page.unroute(/assets\/terminal.*js/);
+    await openTerminal(page);
+    await block();
+    await page.reload();
+    await failure.waitFor();
     await page.unroute(/assets\/terminal.*js/);
     await page.getByRole('button', { name: 'Try again' }).click();
     await shown(page, /[$#] $/);

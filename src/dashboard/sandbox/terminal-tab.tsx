@@ -31,14 +31,17 @@ function Terminals({ sandbox }: { readonly sandbox: Sandbox }) {
     for await (const execution of executions.list({ signal })) if (execution.tty && execution.status === 'running') found.push(execution);
     return found;
   }, [id]);
+  const bar = useRef<HTMLParagraphElement>(null);
   const open = async () => {
-    const shell = await executions.start(loginShell, { tty: { cols: 80, rows: 24 } });
+    const { terminalSizeAt } = await loadTerminal();
+    if (bar.current === null) return;
+    const shell = await executions.start(loginShell, { tty: terminalSizeAt(bar.current) });
     newTerminals.add(shell.id);
     navigate(['sandboxes', id], queryOf(shell.id));
   };
   return (
     <>
-      <p class="bar">
+      <p class="bar" ref={bar}>
         <Checkbox label="For a screen reader" checked={isForScreenReader.value} onChange={(isOn) => (isForScreenReader.value = isOn)} />
         <ActionButton kind="primary" onAct={open}>Open a terminal</ActionButton>
       </p>
@@ -55,6 +58,11 @@ function Terminals({ sandbox }: { readonly sandbox: Sandbox }) {
     </>
   );
 }
+
+/** The terminal is most of the page's code, so it is loaded on demand. */
+const loadTerminal = () => import('./terminal.ts').catch((cause: unknown) => {
+  throw new Error('The terminal could not be loaded. If the server was updated, reload the page.', { cause });
+});
 
 /** The ids of the terminals that this page has started and not shown yet. */
 const newTerminals = new Set<string>();
@@ -102,11 +110,7 @@ function Screen({ execution, onEnd }: { readonly execution: Execution; readonly 
     const abort = new AbortController();
     const isNew = newTerminals.delete(execution.id);
     const options = { signal: abort.signal, isForScreenReader: isForScreenReader.value, isNew, onOtherWriter: setTaken };
-    // The terminal is most of the page's code, so it is loaded on demand.
-    void import('./terminal.ts')
-      .catch((cause: unknown) => {
-        throw new Error('The terminal could not be loaded. If the server was updated, reload the page.', { cause });
-      })
+    void loadTerminal()
       .then(({ showTerminal }) => element.current && showTerminal(element.current, execution, options))
       .then(() => abort.signal.aborted || onEnd())
       .catch((error: unknown) => abort.signal.aborted || fail(error));

@@ -1,7 +1,7 @@
 import { FitAddon } from '@xterm/addon-fit';
 import { Terminal } from '@xterm/xterm';
 import '@xterm/xterm/css/xterm.css';
-import type { Attachment, Execution, OutputPart } from '../../client/index.ts';
+import type { api, Attachment, Execution, OutputPart } from '../../client/index.ts';
 
 interface TerminalOptions {
   readonly signal: AbortSignal;
@@ -15,18 +15,7 @@ interface TerminalOptions {
 /** Shows an execution's terminal in the element until it ends, or the signal fires. */
 export async function showTerminal(element: HTMLElement, execution: Execution, options: TerminalOptions): Promise<void> {
   const { signal, isForScreenReader, isNew, onOtherWriter } = options;
-  const terminal = new Terminal({
-    cursorBlink: !matchMedia('(prefers-reduced-motion: reduce)').matches,
-    fontFamily: getComputedStyle(element).fontFamily,
-    fontSize: 13,
-    screenReaderMode: isForScreenReader,
-    minimumContrastRatio: 4.5,
-    theme: { background: '#101113', foreground: '#e6e6e9' },
-  });
-  const fit = new FitAddon();
-  terminal.loadAddon(fit);
-  const undo = makeStylesStrict();
-  terminal.open(element);
+  const { terminal, fit, close } = fill(element, isForScreenReader);
   const onWriter = (isWriter: boolean) => {
     terminal.options.disableStdin = !isWriter;
     onOtherWriter(isWriter ? null : attachment);
@@ -48,9 +37,8 @@ export async function showTerminal(element: HTMLElement, execution: Execution, o
     // The terminal's own answers begin with an escape, and keys that are typed meanwhile do not.
     if (!output.isRepeated || !text.startsWith('\u001B')) void attachment.write(text).catch(notAttached);
   });
-  fit.fit();
   terminal.onResize(resize);
-  const observer = new ResizeObserver(() => fit.fit());
+  const observer = new ResizeObserver(fit);
   observer.observe(element);
   terminal.focus();
   try {
@@ -65,9 +53,44 @@ export async function showTerminal(element: HTMLElement, execution: Execution, o
     }
   } finally {
     observer.disconnect();
+    close();
+  }
+}
+
+/**
+ * Returns the size of a terminal that comes in the place of this element. A shell that begins with it does not draw its prompt again when
+ * the terminal is shown: bash then deletes the first output of a command that was typed before.
+ */
+export function terminalSizeAt(place: HTMLElement): api.TerminalSize {
+  const element = document.createElement('div');
+  element.className = 'terminal-screen';
+  place.before(element);
+  const { terminal: { cols, rows }, close } = fill(element);
+  close();
+  element.remove();
+  return { cols, rows };
+}
+
+/** Opens a terminal that is as large as the element. */
+function fill(element: HTMLElement, screenReaderMode = false): { readonly terminal: Terminal; readonly fit: () => void; readonly close: () => void } {
+  const terminal = new Terminal({
+    cursorBlink: !matchMedia('(prefers-reduced-motion: reduce)').matches,
+    fontFamily: getComputedStyle(element).fontFamily,
+    fontSize: 13,
+    screenReaderMode,
+    minimumContrastRatio: 4.5,
+    theme: { background: '#101113', foreground: '#e6e6e9' },
+  });
+  const addon = new FitAddon();
+  terminal.loadAddon(addon);
+  const undo = makeStylesStrict();
+  terminal.open(element);
+  addon.fit();
+  const close = () => {
     terminal.dispose();
     undo();
-  }
+  };
+  return { terminal, fit: () => addon.fit(), close };
 }
 
 /** What is sent to an attachment fails only after its output has ended. That is handled where the output is read. */
