@@ -1,6 +1,9 @@
+import type { Request } from 'playwright-core';
 import { expect, test } from 'vitest';
 import type { Scene } from '../dashboard/scene.ts';
 import type { Seeded } from '../dashboard/seed.ts';
+
+const isStart = (request: Request) => request.url().endsWith('/sandboxes');
 
 /** Tests of what follows the server and can't for a while. */
 export function dashboardFailures(opened: () => { readonly scene: Scene; readonly seeded: Seeded }): void {
@@ -46,14 +49,15 @@ export function dashboardFailures(opened: () => { readonly scene: Scene; readonl
     for (const answer of [{ status: 500, json: failed }, null]) {
       const held = Promise.withResolvers<void>();
       await page.route(/\/sandboxes$/, async (route) => (await held.promise, answer === null ? await route.continue() : await route.fulfill(answer)), { times: 1 });
-      const started = page.waitForResponse(/\/sandboxes$/);
+      // The client may cancel the request as soon as it has the whole response.
+      const answered = Promise.race([page.waitForEvent('requestfinished', isStart), page.waitForEvent('requestfailed', isStart)]);
       await page.getByRole('dialog').getByRole('button', { name: 'Start' }).click();
       await page.keyboard.press('Escape');
       await page.getByRole('dialog').waitFor({ state: 'detached' });
       await page.keyboard.press('s');
       await page.getByRole('dialog').waitFor();
       held.resolve();
-      await (await started).text();
+      await answered;
       if (answer !== null) await page.locator('.toast.failed').getByText('Not now.').waitFor();
     }
     const { items: [sandbox] } = await opened().scene.client.request('GET /api/v1/sandboxes/search', { query: { limit: 1 } });

@@ -72,7 +72,7 @@ export function terminalSizeAt(place: HTMLElement): api.TerminalSize {
 }
 
 /** Opens a terminal that is as large as the element. */
-function fill(element: HTMLElement, screenReaderMode = false): { readonly terminal: Terminal; readonly fit: () => void; readonly close: () => void } {
+function fill(element: HTMLElement, screenReaderMode = false) {
   const terminal = new Terminal({
     cursorBlink: !matchMedia('(prefers-reduced-motion: reduce)').matches,
     fontFamily: getComputedStyle(element).fontFamily,
