@@ -59,7 +59,7 @@ export interface PublishRequest {
 
 export interface PullRequestRequest {
   readonly title: string;
-  /** As Markdown. */
+  /** As Markdown. On GitLab, lines that begin with a slash stay text: they are not executed as quick actions. */
   readonly body?: string | undefined;
   /** The branch to merge into. Default: the default branch for a new pull request; an open one keeps its base. */
   readonly base?: string | undefined;

@@ -69,7 +69,7 @@ export async function createMergeRequest(exchange: MergeRequestExchange): Promis
   const known = mergeRequests.of(project.id).find((each) =>
     each.state === 'opened' && each.sourceProject === project.id && each.sourceBranch === sourceBranch && each.targetBranch === targetBranch);
   if (known !== undefined) return conflict(`Another open merge request already exists for this source branch: !${known.iid}`);
-  const made = mergeRequests.add(project.id, { title, description, sourceBranch, targetBranch, sourceProject: project.id });
+  const made = mergeRequests.add(project.id, { title, description: withoutQuickActions(description), sourceBranch, targetBranch, sourceProject: project.id });
   return { status: 201, body: fieldsOf(made, exchange) };
 }
 
@@ -80,7 +80,7 @@ export async function editMergeRequest(exchange: MergeRequestExchange, iid: numb
   const found = mergeRequests.of(project.id).find((each) => each.iid === iid);
   if (found === undefined) return refusal(404, 'Not found');
   const { title = found.title, description = found.description, targetBranch = found.targetBranch } = textsOf(exchange);
-  Object.assign(found, { title, description, targetBranch });
+  Object.assign(found, { title, description: withoutQuickActions(description), targetBranch });
   return json(fieldsOf(found, exchange));
 }
 
@@ -89,6 +89,11 @@ function conflict(message: string): Reply {
 }
 
 const names = { sourceBranch: 'source_branch', targetBranch: 'target_branch', title: 'title', description: 'description' } as const;
+
+/** Some of GitLab's quick actions. It executes them, and removes them from the description. */
+const quickActions = /^\/(?:merge|approve|close|label)(?: [^\n]*)?(?:\s*\n|$)/gim;
+
+const withoutQuickActions = (text: string): string => text.replaceAll('\r', '').replaceAll(quickActions, '');
 
 /** The parameters of the body. Throws for one that the double does not know. */
 function textsOf({ body }: MergeRequestExchange): { readonly [K in keyof typeof names]?: string } {

@@ -14,7 +14,8 @@ export async function openGitLabMergeRequest(
   api: GitLabApi, project: Project, request: NewPullRequest, token: string | null,
 ): Promise<PullRequest> {
   const repository = infoOf(project);
-  const { branch, title, body, draft } = request;
+  const { branch, title, draft } = request;
+  const description = withoutQuickActions(request.body);
 
   async function requireAcceptance<T>(answer: Promise<T>): Promise<T> {
     try {
@@ -42,7 +43,7 @@ export async function openGitLabMergeRequest(
         return mergeRequests;
       },
       async create(base) {
-        const text = { title: titleOf(title, draft), description: body };
+        const text = { title: titleOf(title, draft), description };
         try {
           return await requireAcceptance(api.createMergeRequest(project.id, branch, base, text));
         } catch (error) {
@@ -51,12 +52,21 @@ export async function openGitLabMergeRequest(
         }
       },
       update: async ({ number, isDraft }, base) =>
-        await requireAcceptance(api.editMergeRequest(project.id, number, { title: titleOf(title, isDraft), description: body, base })),
+        await requireAcceptance(api.editMergeRequest(project.id, number, { title: titleOf(title, isDraft), description, base })),
     },
     repository,
     request,
     failures,
   );
+}
+
+/**
+ * GitLab executes lines like `/merge` with the rights of the credential, and removes them from the text. It takes them only from the
+ * beginning of a line, after it has removed carriage returns (GitLab's `lib/gitlab/quick_actions/extractor.rb`). In Markdown, a space
+ * there changes nothing.
+ */
+function withoutQuickActions(text: string): string {
+  return text.replaceAll(/^\//gmu, ' /');
 }
 
 // GitLab counts the characters of a title (its limit `issuable title`), with the prefix.

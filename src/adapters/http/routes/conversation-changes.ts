@@ -94,7 +94,8 @@ export const changeOperation = operation('get', '/api/v1/app-conversations/{id}/
 const pullRequestBody = z
   .strictObject({
     title: text(255).regex(/^(?=.*\S)[^\r\n]*$/u, 'must be one line, and not blank'),
-    body: text(60_000).default('').describe('As Markdown.'),
+    body: text(60_000).default('')
+      .describe('As Markdown. On GitLab, lines that begin with a slash stay text: they are not executed as quick actions.'),
     base: branchName.optional()
       .describe('The branch to merge into. Default: the default branch for a new pull request; an open one keeps its base.'),
     draft: z.boolean().default(false).describe('Whether a new pull request is a draft. An open one does not change.'),

@@ -52,6 +52,15 @@ describe('A merge request', () => {
     expect(host.mergeRequests.of(project)).toMatchObject([{ title: 'draft: Sell tea' }]);
   });
 
+  test('keeps quick actions as text: GitLab would execute them with the rights of the credential', async () => {
+    const { host, project, open } = await createShop();
+    for (const end of ['', '\n/approve']) {
+      await open({ body: `/merge\r\nSell tea, see /etc\n\r/label ~tea\n\n/Close${end}` });
+      const description = ` /merge\nSell tea, see /etc\n /label ~tea\n\n /Close${end && '\n /approve'}`;
+      expect(host.mergeRequests.of(project)).toMatchObject([{ description }]);
+    }
+  });
+
   test('shortens a title that is too long for GitLab with the draft prefix', async () => {
     const { host, project, open } = await createShop();
     await open({ title: '😀'.repeat(255), draft: true });
