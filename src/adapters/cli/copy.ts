@@ -151,7 +151,7 @@ async function isRemoteDirectory(client: SkepClient, place: Remote, signal: Abor
   }
 }
 
-/** Unpacks files as owned by the current user, without special bits such as setuid. */
+/** Unpacks files as owned by the current user, and without special bits such as setuid, which only BusyBox's tar keeps. */
 async function unpack(archive: Readable, folder: string, onlyContent: boolean): Promise<void> {
   const options = ['--no-same-owner', '--no-same-permissions', ...(onlyContent ? ['--strip-components=1'] : [])];
   await withTar(['-x', '-f', '-', '-C', folder, ...options], async (tar) => pipeline(archive, tar.stdin));
