@@ -24,12 +24,14 @@ import { benchRest } from './sandboxes/rest.ts';
 import { benchSearch } from './sandboxes/search.ts';
 import { benchThroughput } from './sandboxes/throughput.ts';
 import { benchStart } from './start.ts';
+import { whyNotInChromium } from '../test/support/chromium.ts';
 
 interface Part {
   readonly bench: () => AsyncIterable<Figure>;
   readonly about: string;
-  /** Left out if the part runs without a Docker engine. */
+  /** What the part needs of a Docker engine, if it uses one. */
   readonly engine?: EngineNeeds;
+  readonly usesBrowser?: true;
 }
 
 const tiny: EngineNeeds = { image: 'skep-test/tiny' };
@@ -38,7 +40,7 @@ const parts: Readonly<Record<string, Part>> = {
   benchPaging: { bench: benchPaging, about: 'pages out of 100,000 conversations' },
   benchHttp: { bench: benchHttp, about: 'sandboxes/search, beside a bare Express handler with the same query' },
   benchClient: { bench: benchClient, about: 'what the TypeScript client adds to a bare fetch' },
-  benchDashboard: { bench: benchDashboard, about: 'the dashboard in Chromium, with 10,000 sandboxes and 1,000 conversations' },
+  benchDashboard: { bench: benchDashboard, about: 'the dashboard in Chromium, with 10,000 sandboxes and 1,000 conversations', usesBrowser: true },
   benchStart: { bench: benchStart, about: 'start and memory of the server' },
   benchGitHub: { bench: benchGitHub, about: 'microagents on a GitHub that takes 50 ms' },
   benchGitLab: { bench: benchGitLab, about: 'microagents on a GitLab that takes 50 ms' },
@@ -62,14 +64,14 @@ const parts: Readonly<Record<string, Part>> = {
 const usage = `npm run bench [-- PART ...]
 
 Runs all parts, or those that are named. Prints each figure beside its limit or peer as soon as it is measured. The exit code is 1 if a
-bound does not hold or a part fails. A part that lacks a Docker engine or an image is skipped. Parts with * use a Docker engine.
+bound does not hold or a part fails. A part that lacks a Docker engine, an image or a browser is skipped. Parts with * use a Docker engine.
 
 ${Object.entries(parts).map(([name, { about, engine }]) => `  ${name.padEnd(16)}${engine === undefined ? ' ' : '*'} ${about}\n`).join('')}`;
 
 const outcome = { ok: 0, missed: 0, skipped: 0, failed: 0 };
 
-async function runPart(name: string, { bench, engine }: Part): Promise<void> {
-  const missing = engine === undefined ? null : await whyNotOnEngine(engine);
+async function runPart(name: string, { bench, engine, usesBrowser }: Part): Promise<void> {
+  const missing = (usesBrowser === true ? whyNotInChromium() : null) ?? (engine === undefined ? null : await whyNotOnEngine(engine));
   if (missing !== null) {
     outcome.skipped += 1;
     process.stdout.write(`skipped ${name}: ${missing}\n`);

@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
-import { chromium, type Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
+import { openBrowser } from '../../test/support/chromium.ts';
 import { boundedFigure, type Figure, inMs, median } from '../figure.ts';
 import { startServerProcess } from '../server-process.ts';
 
-const executablePath = process.env['SKEP_CHROMIUM'] ?? '/usr/bin/chromium';
 const rounds = 7;
 const eventsPerSecond = 500;
 const streamMs = 6000;
@@ -15,7 +15,7 @@ export async function* benchDashboard(): AsyncGenerator<Figure> {
   execFileSync(process.execPath, ['build.ts', 'dashboard'], { cwd: join(import.meta.dirname, '../..') });
   await using server = await startServerProcess('dashboard/server.ts', 'begin');
   const { url, key } = server.listening;
-  await using browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+  await using browser = await openBrowser();
   await using context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
   await context.addInitScript(`if (location.protocol !== 'about:') localStorage.setItem('skep.key', ${JSON.stringify(key)})`);
   const note = `${rounds} rounds, in turn; a new tab each time, files in the browser's cache`;

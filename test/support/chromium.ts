@@ -9,14 +9,20 @@ const executablePath = process.env['SKEP_CHROMIUM'] ?? (existsSync(shell) ? shel
 /** A limit for what hangs. A busy machine stays far below it. */
 export const pageLimitMs = 90_000;
 
+/** Returns why no browser can be started, and how to get one; null if there is one. */
+export function whyNotInChromium(): string | null {
+  return existsSync(executablePath) ? null : `there is no ${executablePath}; "apt-get install chromium-headless-shell" brings one`;
+}
+
 /** Runs a suite with the browser. If there is none, skips it with a warning, or throws if `SKEP_REQUIRE_CHROMIUM=1`. */
 export function describeWithChromium(name: string, suite: () => void): void {
-  if (existsSync(executablePath)) {
+  const missing = whyNotInChromium();
+  if (missing === null) {
     describe(name, suite);
     return;
   }
-  if (process.env['SKEP_REQUIRE_CHROMIUM'] === '1') throw new Error(`${name}: there is no ${executablePath}, and SKEP_REQUIRE_CHROMIUM=1 asks for it`);
-  console.warn(`SKIPPED ${name}: there is no ${executablePath}; "apt-get install chromium-headless-shell" brings one.`);
+  if (process.env['SKEP_REQUIRE_CHROMIUM'] === '1') throw new Error(`${name}: ${missing}, and SKEP_REQUIRE_CHROMIUM=1 asks for it`);
+  console.warn(`SKIPPED ${name}: ${missing}.`);
   describe.skip(name, suite);
 }
 

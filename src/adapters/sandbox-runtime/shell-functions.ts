@@ -38,7 +38,7 @@ export const nobody = 'SKEP_EXECUTION=nobody';
  * Kills the processes of an execution until two passes in a row find none that it may kill: the processes in the session of its leader
  * (id `$1`, start time `$2`), those with its mark `$3` in their environment, and their descendants. Processes with the mark `$4` are killed
  * only in its session. Processes in the session `$5`, if given, are not killed. Exits with 1 if the last pass found some that it may not
- * kill. Processes that replace themselves faster than a pass can remain unseen.
+ * kill. Otherwise waits until they are reaped. Processes that replace themselves faster than a pass can remain unseen.
  */
 export const killing = `
 pid=$1 start=$2 mark=$3 spared=$4 kept=$5
@@ -108,6 +108,16 @@ while [ $quiet -lt 2 ]; do
   [ $rounds -lt 2000 ] || exit 1
 done
 [ "$members" = ' ' ] || exit 1
+# What was killed takes up room for processes until its parent reaps it. Waits for that, but not long: some parents never do it.
+{ read -r deadline rest </proc/uptime; } 2>/dev/null
+deadline=$((\${deadline%.*} + 2))
+for process in $known; do
+  while { read -r stat <"/proc/\${process%:*}/stat" && read -r now rest </proc/uptime; } 2>/dev/null && [ "\${now%.*}" -lt $deadline ]; do
+    set -- \${stat##*) }
+    shift 19
+    [ "$1" = "\${process#*:}" ] || break
+  done
+done
 `;
 
 const launcher = `export _skep_script="$1" _skep_hidden="$2"; shift 2; exec /bin/sh -c 'eval "$_skep_script"' "$0" "$@"`;

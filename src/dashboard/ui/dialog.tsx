@@ -24,8 +24,7 @@ export function Dialog({ title, onClose, children, ...rest }: DialogProps) {
     dialog?.showModal();
     return () => dialog?.close();
   }, []);
-  // Browsers ask with `cancel` before they close it. The event `close` comes later than the next key, so that key would act on the page
-  // as it was with the dialog.
+  // Browsers send `cancel` before they close it, but `close` maybe after the next key, which would then act on the page with the dialog.
   return (
     <dialog ref={element} {...rest} aria-label={title} onCancel={({ target, currentTarget }) => target === currentTarget && onClose()}
       onClose={({ currentTarget }) => currentTarget.isConnected && onClose()}>
