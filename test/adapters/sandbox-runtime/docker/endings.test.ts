@@ -25,20 +25,20 @@ function listening(runtime: SandboxRuntime): (id: string) => Promise<unknown> {
   return (id) => until(() => woken, (ids) => ids.includes(id));
 }
 
-/** A client whose engine notices only after the end that memory ran out: when `notice` is called. */
+/**
+ * A client whose engine notices only after the end that memory ran out: when `notice` is called. An engine can lose the event of such an
+ * end, so this one is made from the event of the end.
+ */
 function noticingMemoryLate(): { readonly docker: Docker; readonly connected: Promise<void>; readonly notice: () => void } {
   const [connected, noticed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const docker = clientOf(async function* (events) {
     connected.resolve();
-    const late: string[] = [];
-    let isOver = false;
     for await (const event of events) {
-      if (isEvent(event, 'oom') && !isOver) late.push(event);
-      else yield event;
+      if (isEvent(event, 'oom')) continue;
+      yield event;
       if (!isEvent(event, 'die')) continue;
-      isOver = true;
       await noticed.promise;
-      yield* late;
+      yield event.replaceAll('"die"', '"oom"');
     }
   }, (_path, response, pass) => {
     const { State } = (response ?? {}) as Partial<Docker.ContainerInspectInfo>;
