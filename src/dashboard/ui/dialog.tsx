@@ -24,7 +24,8 @@ export function Dialog({ title, onClose, children, ...rest }: DialogProps) {
     dialog?.showModal();
     return () => dialog?.close();
   }, []);
-  // Browsers send `cancel` before they close it, but `close` maybe after the next key, which would then act on the page with the dialog.
+  // Browsers send `cancel` before they close the dialog. They may send `close` after the next key, which must not act on the page as it
+  // was with the dialog.
   return (
     <dialog ref={element} {...rest} aria-label={title} onCancel={({ target, currentTarget }) => target === currentTarget && onClose()}
       onClose={({ currentTarget }) => currentTarget.isConnected && onClose()}>

@@ -94,7 +94,7 @@ export function removeCommand(folder: string, executionId: string): string[] {
   const leader = `pid=none start=none
 if [ -f "$3/pids" ] && [ ! -L "$3/pids" ]; then { read -r pid start rest < "$3/pids"; } 2>/dev/null; fi
 case $pid in ''|*[!0-9]*) pid=none start=none;; esac; set -- "$pid" "$start" "$3" "$4"`;
-  // Needs no further process: those that were killed take up room until the container's init has reaped them.
+  // Needs no further process: other commands may take up all the room.
   const script = `${leader}; folder=$3; set -- "$1" "$2" "$4" ${nobody}\n${killing.trim()}\nexec rm -rf "$folder"`;
   return ['/bin/sh', '-c', script, 'skep-remove', '', '', folder, `${markVariable}=${keptMark(executionId)}`];
 }

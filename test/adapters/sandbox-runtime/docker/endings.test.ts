@@ -26,8 +26,8 @@ function listening(runtime: SandboxRuntime): (id: string) => Promise<unknown> {
 }
 
 /**
- * A client whose engine notices only after the end that memory ran out: when `notice` is called. An engine can lose the event of such an
- * end, so this one is made from the event of the end.
+ * A client whose engine notices only after the end that memory ran out: when `notice` is called. An engine can lose its event if
+ * memory runs out right after the start, so this one is made from the event of the end.
  */
 function noticingMemoryLate(): { readonly docker: Docker; readonly connected: Promise<void>; readonly notice: () => void } {
   const [connected, noticed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -111,7 +111,9 @@ describeWithDocker('The end of a Docker sandbox', () => {
   test('is reported as out_of_memory if it used too much memory', async () => {
     const runtime = engine.open();
     const notified = listening(runtime);
-    const { id } = await engine.begun(runtime, shell(`touch begun; ${eatsMemory}`), { resources: limited });
+    // An engine can lose the event if memory runs out right after the start.
+    const { id } = await engine.begun(runtime, shell(`touch begun; until test -e go; do sleep 0.1; done; ${eatsMemory}`), { resources: limited });
+    await engine.ask(id, 'touch go');
     await notified(id);
     const ended = await until(() => runtime.inspect(id), ({ reason }) => reason?.code === 'out_of_memory');
     expect(ended).toMatchObject({ state: 'stopped', endedFromOutside: false });
